@@ -1,0 +1,1 @@
+"""What a model is trained to do: collating, loss and metrics."""
