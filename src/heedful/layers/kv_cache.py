@@ -1,0 +1,73 @@
+"""Keys and values of the positions already decoded, in preallocated slots.
+
+Every sentence owns one slot, and in it `beam` rows; every row stands at a position of its own, so that a free
+slot can take a new sentence while the others go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Attention over fewer keys than 16, or over a count that is not a multiple of 8, takes other code paths in
+# torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
+KEY_MULTIPLE = 8
+FEWEST_KEYS = 16
+
+
+def padded_length(length: int) -> int:
+    """The number of keys to attend over when the longest row has `length` of them."""
+    return max(FEWEST_KEYS, -(-length // KEY_MULTIPLE) * KEY_MULTIPLE)
+
+
+@dataclass
+class LayerCache:
+    """One layer's part of the cache during one step."""
+
+    key_RHSK: Tensor
+    value_RHSV: Tensor
+    rows_R: Tensor
+    positions_R1: Tensor
+    mask_R11S: Tensor
+
+    def append(self, key_RH1K: Tensor, value_RH1V: Tensor) -> tuple[Tensor, Tensor]:
+        """Store the new position of every row, and give all of them."""
+        positions_R = self.positions_R1[:, 0]
+        self.key_RHSK[self.rows_R, :, positions_R] = key_RH1K[:, :, 0]
+        self.value_RHSV[self.rows_R, :, positions_R] = value_RH1V[:, :, 0]
+        return self.key_RHSK, self.value_RHSV
+
+
+class KeyValueCache:
+    """The self-attention cache of all layers: L rows H positions K."""
+
+    def __init__(self, key_shape: tuple[int, ...], value_width: int, device: torch.device) -> None:
+        layers, rows, heads, length, _ = key_shape
+        self.length = length
+        self.keys = torch.zeros(key_shape, device=device)
+        self.values = torch.zeros(layers, rows, heads, length, value_width, device=device)
+        self.positions = torch.zeros(rows, dtype=torch.long, device=device)
+        self.rows = torch.arange(rows, device=device)
+
+    def used_length(self, rows: int) -> int:
+        """The padded number of positions that the first `rows` rows need in the coming step."""
+        return min(self.length, padded_length(int(self.positions[:rows].max()) + 1))
+
+    def layers(self, rows: int) -> list[LayerCache]:
+        """The views of the first `rows` rows that one step works on, layer by layer."""
+        used = self.used_length(rows)
+        positions = self.positions[:rows, None]
+        mask = (torch.arange(used, device=positions.device) <= positions)[:, None, None]
+        return [
+            LayerCache(key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions, mask)
+            for key, value in zip(self.keys, self.values, strict=True)
+        ]
+
+    def copy_rows(self, destination: Tensor, origin: Tensor) -> None:
+        """Let rows `destination` continue from rows `origin`."""
+        used = int(self.positions[origin].max()) if len(origin) else 0
+        self.keys[:, destination, :, :used] = self.keys[:, origin, :, :used]
+        self.values[:, destination, :, :used] = self.values[:, origin, :, :used]
+        self.positions[destination] = self.positions[origin]

@@ -1,0 +1,106 @@
+"""What decoding holds between steps: slots for sentences, each with `beam` rows at a position of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heedful.layers.kv_cache import KeyValueCache, LayerCache, padded_length
+
+# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
+FEWEST_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Prefilled:
+    """Encoded sentences: cross-attention keys L B H S K, values L B H S V, and the sources' lengths."""
+
+    keys: Tensor
+    values: Tensor
+    source_lengths: Tensor
+
+
+@dataclass(frozen=True)
+class StepView:
+    """The part of the state that one step works on."""
+
+    rows: int
+    positions_R1: Tensor
+    caches: list[LayerCache]
+    keys: Tensor
+    values: Tensor
+    source_mask: Tensor
+
+
+class DecodingState:
+    """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
+
+    def __init__(
+        self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int, int], device: torch.device
+    ) -> None:
+        layers, heads, key_width, value_width = shape
+        sentences, self.beam, source_length, target_length = capacity
+        self.num_sentences = 0
+        self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
+        slots = max(sentences, self.fewest_sentences)
+        source_length, target_length = padded_length(source_length), padded_length(target_length)
+        self.cache = KeyValueCache(
+            (layers, slots * self.beam, heads, target_length, key_width), value_width, device
+        )
+        self.keys = torch.zeros(layers, slots, heads, source_length, key_width, device=device)
+        self.values = torch.zeros(layers, slots, heads, source_length, value_width, device=device)
+        # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.
+        self.source_lengths = torch.ones(slots, dtype=torch.long, device=device)
+
+    def insert(self, slots: list[int], prefilled: Prefilled, rows: list[int]) -> None:
+        """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
+        slots_N = torch.tensor(slots, device=self.keys.device)
+        rows_N = torch.tensor(rows, device=self.keys.device)
+        length = prefilled.keys.shape[3]
+        self.keys[:, slots_N, :, :length] = prefilled.keys[:, rows_N]
+        self.values[:, slots_N, :, :length] = prefilled.values[:, rows_N]
+        self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
+        self.cache.positions.view(-1, self.beam)[slots_N] = 0
+        self.num_sentences = max(self.num_sentences, max(slots) + 1)
+
+    def begin_step(self) -> StepView:
+        """Views of the slots in use (and of a few more, where those would be fewer than 4 rows)."""
+        sentences = max(self.num_sentences, self.fewest_sentences)
+        rows = sentences * self.beam
+        lengths = self.source_lengths[:sentences]
+        source = padded_length(int(lengths.max()))
+        mask = (torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        return StepView(
+            rows,
+            self.cache.positions[:rows, None],
+            self.cache.layers(rows),
+            self.keys[:, :sentences, :, :source],
+            self.values[:, :sentences, :, :source],
+            mask,
+        )
+
+    def end_step(self) -> None:
+        """Every row in use has one position more."""
+        self.cache.positions[: self.num_sentences * self.beam] += 1
+
+    def reorder(self, parents_R: Tensor) -> None:
+        """Let row r continue from row `parents_R[r]`, a row of the same sentence."""
+        changed = (parents_R != self.cache.rows[: len(parents_R)]).nonzero()[:, 0]
+        self.cache.copy_rows(changed, parents_R[changed])
+
+    def select(self, slots: list[int]) -> None:
+        """Keep these slots, in this order, at the front; drop the others."""
+        moved = [(new, old) for new, old in enumerate(slots) if new != old]
+        if moved:
+            new, old = torch.tensor(moved, device=self.keys.device).T
+            self.keys[:, new], self.values[:, new] = self.keys[:, old], self.values[:, old]
+            self.source_lengths[new] = self.source_lengths[old]
+            self.cache.copy_rows(self._rows(new), self._rows(old))
+        self.num_sentences = len(slots)
+        self.cache.positions[self.num_sentences * self.beam :] = 0
+        self.source_lengths[self.num_sentences :] = 1
+
+    def _rows(self, slots: Tensor) -> Tensor:
+        return (slots[:, None] * self.beam + torch.arange(self.beam, device=slots.device)).flatten()

@@ -1,0 +1,134 @@
+"""The Transformer of the paper: an encoder, a decoder, and the vocabulary's output layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.layers.blocks import DecoderBlock, EncoderBlock, StackConfig, final_norm
+from heedful.layers.embeddings import TokenEmbedding
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import padding_mask
+from heedful.layers.positions import SCHEMES
+from heedful.models.decoding_state import DecodingState, Prefilled
+
+
+@dataclass(frozen=True)
+class EncoderDecoderConfig:
+    """The settings of an encoder-decoder Transformer; `max_length` is the longest sequence of its training."""
+
+    vocabulary_size: int
+    width: int = 512
+    max_length: int = 256
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    shared_embeddings: bool = True
+    tied_output: bool = True
+    encoder: StackConfig = field(default_factory=StackConfig)
+    decoder: StackConfig = field(default_factory=StackConfig)
+
+
+class EncoderDecoder(nn.Module):
+    """Source ids and target ids in, logits of the next target ids out."""
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, vocabulary = config.width, config.vocabulary_size
+        head_width = config.encoder.attention.key_width or width // config.encoder.attention.num_heads
+        positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        target_table = nn.Embedding(vocabulary, width)
+        source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
+        self.source_embedding = TokenEmbedding(source_table, positions, config.encoder.dropout)
+        self.target_embedding = TokenEmbedding(target_table, positions, config.decoder.dropout)
+        self.encoder = nn.ModuleList(
+            EncoderBlock(width, config.encoder, positions) for _ in range(config.encoder.num_layers)
+        )
+        self.encoder_norm = final_norm(width, config.encoder)
+        self.decoder = nn.ModuleList(
+            DecoderBlock(width, config.decoder, positions) for _ in range(config.decoder.num_layers)
+        )
+        self.decoder_norm = final_norm(width, config.decoder)
+        self.output = nn.Linear(width, vocabulary, bias=False)
+        if config.tied_output:
+            self.output.weight = target_table.weight
+        self.apply(_initialise)
+
+    @property
+    def positions(self) -> nn.Module:
+        """The position scheme, shared by the encoder and the decoder."""
+        return self.source_embedding.positions
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.output.weight.device
+
+    def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
+        """The encoder's output; `mask` is None when no row has padding."""
+        positions_S = torch.arange(source_BS.shape[1], device=source_BS.device)
+        x_BSD = self.source_embedding(source_BS, positions_S)
+        for block in self.encoder:
+            x_BSD = block(x_BSD, positions_S, mask)
+        return self.encoder_norm(x_BSD)
+
+    def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
+        """The decoder's output, before the output layer."""
+        positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
+        x_BTD = self.target_embedding(target_BT, positions_T)
+        for block in self.decoder:
+            x_BTD = block(x_BTD, positions_T, memory_BSD, memory_mask)
+        return self.decoder_norm(x_BTD)
+
+    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+        """The decoder's output for whole batches; `target_BT` starts with the start token."""
+        mask = padding_mask(source_lengths_B, source_BS.shape[1])
+        return self.decode(target_BT, self.encode(source_BS, mask), mask)
+
+    def forward(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+        """The logits B T V of the token that follows each target position."""
+        return self.output(self.hidden(source_BS, source_lengths_B, target_BT))
+
+    def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:
+        """Encode sentences and compute their cross-attention keys and values, once."""
+        source_BS = F.pad(source_BS, (0, padded_length(source_BS.shape[1]) - source_BS.shape[1]))
+        memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
+        pairs = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder]
+        keys, values = zip(*pairs, strict=True)
+        return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
+
+    def new_state(
+        self, num_sentences: int, beam: int, source_length: int, target_length: int
+    ) -> DecodingState:
+        """Preallocated room for that many sentences, beams, source tokens and target tokens."""
+        attention = self.decoder[0].cross_attention
+        shape = (len(self.decoder), attention.num_heads, attention.key_width, attention.value_width)
+        return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
+
+    def step(self, tokens_R: Tensor, state: DecodingState) -> Tensor:
+        """The next logits R V of every row in use, given the last token of each."""
+        view = state.begin_step()
+        tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
+        x_RD = self.target_embedding(tokens_R1, view.positions_R1)[:, 0]
+        for block, cache, key, value in zip(self.decoder, view.caches, view.keys, view.values, strict=True):
+            x_RD = block.step(x_RD, cache, key, value, view.source_mask)
+        logits_RV = self.output(self.decoder_norm(x_RD))
+        state.end_step()
+        return logits_RV[: len(tokens_R)]
+
+    def resize_positions(self, length: int) -> None:
+        """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
+        self.source_embedding.positions.resize(length)
+
+
+def _initialise(module: nn.Module) -> None:
+    # Glorot for projections, and embeddings whose scaled sum has unit variance, as the paper's code did.
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    elif isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
