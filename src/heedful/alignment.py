@@ -44,9 +44,7 @@ class Aligner:
             for source, target, weights in zip(sources, targets, self.weights(sources, targets), strict=True)
         ]
 
-    def _align_words(
-        self, source: list[int], target: list[int], weights_TS: NDArray[np.float32]
-    ) -> Alignment:
+    def _align_words(self, source: list[int], target: list[int], weights_TS: NDArray[np.float32]) -> Alignment:
         if not source or not target:
             return []
         source_words, target_words = (

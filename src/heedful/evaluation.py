@@ -7,6 +7,8 @@ import math
 import time
 from dataclasses import dataclass
 
+import sacrebleu
+
 from heedful.line_translation import LineSettings, translate_lines
 from heedful.pipelines import load
 
@@ -25,19 +27,15 @@ class Evaluation:
     translations: list[str]
 
 
-def evaluate_translation(
-    settings: LineSettings, workers: int, sources: list[str], references: list[str]
-) -> Evaluation:
+def evaluate_translation(settings: LineSettings, workers: int, sources: list[str], references: list[str]) -> Evaluation:
     """Translate the sources and compare with the references."""
-    from sacrebleu.metrics import BLEU, CHRF
-
     translations: list[str] = []
     # Only these end a line for the reader of the stream, and neither can be in a line of a file.
     stream = io.BytesIO("".join(line.replace("\n", " ") + "\n" for line in sources).encode("utf-8"))
     started = time.monotonic()
     translate_lines(settings, workers, stream, lambda lines, _: translations.extend(lines), lambda *_: None)
     seconds = time.monotonic() - started
-    bleu, chrf = BLEU(), CHRF()
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     bleu_score = bleu.corpus_score(translations, [references]).score
     chrf_score = chrf.corpus_score(translations, [references]).score
     scores = load(settings.model, settings.device).score(sources, references)

@@ -151,11 +151,7 @@ def translate_chunk(settings: LineSettings, raw_lines: list[bytes]) -> Translate
             alignment=settings.alignment,
             batch_size=settings.batch_size,
         )
-    remarks += [
-        (each.message.index, str(each.message))
-        for each in caught
-        if isinstance(each.message, LongTextWarning)
-    ]
+    remarks += [(each.message.index, str(each.message)) for each in caught if isinstance(each.message, LongTextWarning)]
     lines = [line for each in translations for line in output_lines(each, settings)]
     return TranslatedChunk(lines, sorted(remarks))
 

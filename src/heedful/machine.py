@@ -27,10 +27,7 @@ def choose_device(name: str) -> torch.device:
 
 def available_cores() -> int:
     """The number of cores that this process may use, by its affinity and its control group."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return max(1, min(cores, int(quota) // int(period)))

@@ -136,21 +136,17 @@ class Translator:
         """The log-probabilities of given translations."""
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
-        source_ids, target_ids = self.tokenizer.encode_batch(sources), self.tokenizer.encode_batch(targets)
+        source_ids, target_ids = self.tokenizer.encode_batch(list(sources)), self.tokenizer.encode_batch(list(targets))
         limit = self.model.longest_target
         for number, ids in enumerate(target_ids, 1):
             if limit is not None and len(ids) > limit:
-                raise UserError(
-                    f"target {number} has {len(ids)} subwords, but the model takes {limit} at most"
-                )
+                raise UserError(f"target {number} has {len(ids)} subwords, but the model takes {limit} at most")
         order = sorted(range(len(sources)), key=lambda index: len(target_ids[index]))
         scores: dict[int, Score] = {}
         with one_thread(), torch.inference_mode():
             for start in range(0, len(order), DEFAULT_BATCH_SIZE):
                 chosen = order[start : start + DEFAULT_BATCH_SIZE]
-                batch = collate(
-                    [np.array(source_ids[i]) for i in chosen], [np.array(target_ids[i]) for i in chosen]
-                )
+                batch = collate([np.array(source_ids[i]) for i in chosen], [np.array(target_ids[i]) for i in chosen])
                 rows = token_log_probabilities(self.model, batch.to(self.model.device))
                 scores.update({i: _score(row.tolist()) for i, row in zip(chosen, rows, strict=True)})
         return [scores[index] for index in range(len(sources))]
@@ -160,9 +156,7 @@ class LongTextWarning(UserWarning):
     """The text of that index was longer than the model can take, and was translated in pieces."""
 
     def __init__(self, index: int, pieces: int, longest: int) -> None:
-        super().__init__(
-            f"is longer than the {longest} subwords that the model takes: translated in {pieces} pieces"
-        )
+        super().__init__(f"is longer than the {longest} subwords that the model takes: translated in {pieces} pieces")
         self.index = index
 
 

@@ -59,6 +59,5 @@ def translation_big() -> Settings:
 
 
 PRESETS = {
-    preset.__name__: preset
-    for preset in (translation_tiny, translation_small, translation_base, translation_big)
+    preset.__name__: preset for preset in (translation_tiny, translation_small, translation_base, translation_big)
 }

@@ -34,13 +34,13 @@ def evaluate(
     \b
     heedful evaluate en-de --source test.en --reference test.de
     """
+    from pathlib import Path
+
     from heedful.cli.files import read_aligned
     from heedful.cli.translate import number_of_workers
     from heedful.decoding.options import DecodingOptions
     from heedful.evaluation import evaluate_translation
     from heedful.line_translation import LineSettings
-    from pathlib import Path
-
     from heedful.model_folder import check_model_folder
 
     check_model_folder(Path(model))

@@ -17,8 +17,7 @@ def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
     sources, targets = read_texts(source), read_texts(target)
     if len(sources) != len(targets):
         raise UserError(
-            f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: "
-            "each line needs its counterpart"
+            f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: each line needs its counterpart"
         )
     if not sources:
         raise UserError(f"{source} and {target} are empty")

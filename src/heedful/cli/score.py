@@ -9,12 +9,8 @@ import click
 @click.argument("model")
 @click.option("--source", required=True, metavar="FILE", help="Source text.")
 @click.option("--target", required=True, metavar="FILE", help="Its translation, line by line.")
-@click.option(
-    "--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end."
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on."
-)
+@click.option("--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def score(model: str, source: str, target: str, tokens: bool, device: str) -> None:
     """Give the log-probability of given translations, one line for each pair.
 

@@ -42,9 +42,7 @@ def train() -> None:
 @click.option("--valid-target", multiple=True, metavar="FILE", help="Held-out target text.")
 @click.option("--valid-tsv", multiple=True, metavar="FILE", help="Held-out pairs as TSV.")
 @click.option("--out", metavar="FOLDER", help="Where the model goes.")
-@click.option(
-    "--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given."
-)
+@click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
 @click.option("--target-language", metavar="CODE", help="Likewise.")
 @click.option(
     "--preset",
@@ -53,13 +51,9 @@ def train() -> None:
 )
 @click.option("--steps", type=int, help="End after so many steps.")
 @click.option("--epochs", type=int, help="End after so many passes over the data.")
-@click.option(
-    "--budget", metavar="TIME", help="End after this time, such as 30m or 1h30m, with a finished schedule."
-)
+@click.option("--budget", metavar="TIME", help="End after this time, such as 30m or 1h30m, with a finished schedule.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), help="What to compute on.")
-@click.option(
-    "--config", "config_file", metavar="FILE", help="Settings as TOML: tables data, model and training."
-)
+@click.option("--config", "config_file", metavar="FILE", help="Settings as TOML: tables data, model and training.")
 @click.option(
     "--set",
     "assignments",
@@ -73,7 +67,7 @@ def translation(**options: Any) -> None:
     \b
     heedful train translation --source train.en --target train.de --out en-de
     heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
-    heedful train translation --source 'part*.en.gz' --target 'part*.de.gz' --out en-de --preset translation_base --steps 100000
+    heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
     """
     run_config = requested_run(options)
     from heedful.training.display import RunDisplay, plain_display

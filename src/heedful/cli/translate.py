@@ -39,18 +39,14 @@ if TYPE_CHECKING:
 )
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--min-length", type=int, default=0, help="Fewest subwords of a translation.")
-@click.option(
-    "--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50."
-)
+@click.option("--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50.")
 @click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
 @click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")
 @click.option(
     "--temperature", type=float, default=1.0, show_default=True, help="With --sample: below 1 is less random."
 )
 @click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
-@click.option(
-    "--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share."
-)
+@click.option("--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share.")
 @click.option(
     "--seed",
     type=int,
@@ -59,9 +55,7 @@ if TYPE_CHECKING:
     help="With --sample: the same seed gives the same output.",
 )
 @click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
-@click.option(
-    "--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...)."
-)
+@click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
 @click.option(
     "--batch-size",
     type=int,
@@ -69,12 +63,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Lines decoded at a time; does not change the output.",
 )
-@click.option(
-    "--workers", type=int, help="Processes; by default one for each core. Does not change the output."
-)
-@click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on."
-)
+@click.option("--workers", type=int, help="Processes; by default one for each core. Does not change the output.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def translate(model: str, input_file: str | None, output_file: str | None, **options: Any) -> None:
     """Translate lines of text, from standard input to standard output.
 
@@ -88,7 +78,7 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
-        source = stack.enter_context(open_binary(input_file)) if input_file else sys.stdin.buffer
+        source = stack.enter_context(open_unpacked(Path(input_file))) if input_file else sys.stdin.buffer
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
         progress = stack.enter_context(_progress())
         done = progress.add_task("", total=None)
@@ -115,9 +105,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     check_model_folder(Path(model))
     sampling = None
     if options["sample"]:
-        sampling = SamplingOptions(
-            options["temperature"], options["top_k"], options["top_p"], options["seed"]
-        )
+        sampling = SamplingOptions(options["temperature"], options["top_k"], options["top_p"], options["seed"])
     search = DecodingOptions(
         beam=1 if sampling else options["beam"],
         nbest=options["nbest"],

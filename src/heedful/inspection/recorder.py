@@ -40,7 +40,7 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     The model itself is left as it is, so that others may go on using it.
     """
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    view = copy.deepcopy(model, shared)  # type: ignore[arg-type]
+    view = copy.deepcopy(model, shared)
     recorders = {}
     for name, module in view.named_modules():
         if isinstance(module, MultiHeadAttention):

@@ -49,9 +49,7 @@ def attend_fused(
     return output if mask is None else output.masked_fill(~mask.any(-1, keepdim=True), 0.0)
 
 
-def attention_weights(
-    query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scale: float
-) -> Tensor:
+def attention_weights(query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
     """The softmax of the paper's equation 1, with rows of zeros where no key may be seen."""
     scores_BHTS = (query_BHTK * scale) @ key_BHSK.transpose(-1, -2)
     if causal:

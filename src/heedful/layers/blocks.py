@@ -85,9 +85,7 @@ class DecoderBlock(nn.Module):
         self.feed_forward = FeedForward(width, config.feed_forward)
         self.feed_forward_residual = residual(width, config.dropout)
 
-    def forward(
-        self, x_BTD: Tensor, positions_T: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None
-    ) -> Tensor:
+    def forward(self, x_BTD: Tensor, positions_T: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """Transform whole sequences; position t sees positions up to t, and all of the memory."""
         key, value = self.cross_attention.keys_values(memory_BSD)
         x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, positions_T, None, True))

@@ -46,9 +46,7 @@ class DecodingState:
         self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
         slots = max(sentences, self.fewest_sentences)
         source_length, target_length = padded_length(source_length), padded_length(target_length)
-        self.cache = KeyValueCache(
-            (layers, slots * self.beam, heads, target_length, key_width), value_width, device
-        )
+        self.cache = KeyValueCache((layers, slots * self.beam, heads, target_length, key_width), value_width, device)
         self.keys = torch.zeros(layers, slots, heads, source_length, key_width, device=device)
         self.values = torch.zeros(layers, slots, heads, source_length, value_width, device=device)
         # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.

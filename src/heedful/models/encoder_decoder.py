@@ -111,9 +111,7 @@ class EncoderDecoder(nn.Module):
         keys, values = zip(*pairs, strict=True)
         return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
 
-    def new_state(
-        self, num_sentences: int, beam: int, source_length: int, target_length: int
-    ) -> DecodingState:
+    def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Preallocated room for that many sentences, beams, source tokens and target tokens."""
         self.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
@@ -125,9 +123,7 @@ class EncoderDecoder(nn.Module):
         view = state.begin_step()
         tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
         x_RD = self.target_embedding(tokens_R1, view.positions_R1)[:, 0]
-        for block, cache, key, value in zip(
-            self.decoder_blocks, view.caches, view.keys, view.values, strict=True
-        ):
+        for block, cache, key, value in zip(self.decoder_blocks, view.caches, view.keys, view.values, strict=True):
             x_RD = block.step(x_RD, cache, key, value, view.source_mask)
         logits_RV = self.output(self.decoder_norm(x_RD))
         state.end_step()

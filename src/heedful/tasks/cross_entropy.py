@@ -7,35 +7,49 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Rows of logits per piece are chosen so that a piece stays near this many elements: larger tensors are
-# returned to the operating system after use, and cost page faults at every step.
-ELEMENTS_PER_PIECE = 4 * 2**20
+# A piece of logits has about this many elements: it stays in a cache, and no step allocates a large tensor,
+# which the operating system would have to clear page by page.
+ELEMENTS_PER_PIECE = 2**20
+# exp() neither overflows nor underflows in fp32 within these bounds.
+SAFE_LOGIT = 60.0
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Computes the gradients along with the loss, so that no piece of logits is kept or computed twice."""
+    """Computes the gradients along with the loss, so that no logits are kept or computed twice.
+
+    With e = exp(logits) and Z its sum over the vocabulary, the gradient by the logits of a row is
+    e / Z - (1 - smoothing) onehot(label) - smoothing / V. Only e is ever a full matrix: 1 / Z is applied to the
+    narrow factors of the products, and the other two terms are added to their results.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        vocabulary = weight_VD.shape[0]
-        rows = max(1, ELEMENTS_PER_PIECE // vocabulary)
+        rows = max(1, ELEMENTS_PER_PIECE // weight_VD.shape[0])
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
-        smoothed = torch.zeros((), device=hidden_ND.device)
-        plain = torch.zeros((), device=hidden_ND.device)
+        log_total_N = hidden_ND.new_empty(len(labels_N))
+        buffer = hidden_ND.new_empty(min(rows, len(labels_N)), weight_VD.shape[0])
         for start in range(0, len(labels_N), rows):
-            hidden, labels_N1 = hidden_ND[start : start + rows], labels_N[start : start + rows, None]
-            logits = hidden @ weight_VD.T
-            chosen = logits.gather(1, labels_N1)
-            log_total = logits.logsumexp(1, keepdim=True)
-            plain += (log_total - chosen).sum()
-            smoothed += (log_total - (1 - smoothing) * chosen - smoothing * logits.mean(1, True)).sum()
-            gradient = logits.sub_(log_total).exp_().sub_(smoothing / vocabulary)
-            gradient.scatter_add_(1, labels_N1, torch.full_like(chosen, smoothing - 1.0))
-            torch.mm(gradient, weight_VD, out=hidden_gradient[start : start + rows])
-            weight_gradient.addmm_(gradient.T, hidden)
+            hidden = hidden_ND[start : start + rows]
+            logits = torch.mm(hidden, weight_VD.T, out=buffer[: len(hidden)])
+            largest_N1 = logits.amax(1, keepdim=True)
+            if float(largest_N1.abs().max()) > SAFE_LOGIT:
+                logits.sub_(largest_N1)
+            else:
+                largest_N1.zero_()
+            total_N1 = logits.exp_().sum(1, keepdim=True)
+            log_total_N[start : start + rows] = (total_N1.log() + largest_N1)[:, 0]
+            torch.mm(logits, weight_VD, out=hidden_gradient[start : start + rows]).div_(total_N1)
+            weight_gradient.addmm_(logits.T, hidden / total_N1)
+        mean_D, labelled_ND = weight_VD.mean(0), weight_VD[labels_N]
+        hidden_gradient.sub_(labelled_ND, alpha=1 - smoothing).sub_(mean_D, alpha=smoothing)
+        weight_gradient.index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1)
+        weight_gradient.sub_(hidden_ND.sum(0), alpha=smoothing / len(weight_VD))
         ctx.save_for_backward(hidden_gradient, weight_gradient)
+        chosen_N = (hidden_ND * labelled_ND).sum(1)
+        plain = (log_total_N - chosen_N).sum()
+        smoothed = plain + smoothing * (chosen_N - hidden_ND @ mean_D).sum()
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 

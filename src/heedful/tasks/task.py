@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,10 @@ class Validation:
     examples: list[dict[str, str]] = field(default_factory=list)
 
 
-class Task(Protocol):
+AnyBatch = TypeVar("AnyBatch", bound=Batch)
+
+
+class Task(Protocol[AnyBatch]):
     """A thing to learn, with the model that is to learn it."""
 
     @property
@@ -51,13 +55,13 @@ class Task(Protocol):
     def largest_loss(self) -> float:
         """A loss per target token that only a run that went wrong can have."""
 
-    def epoch_batches(self, epoch: int) -> list[Indices]:
+    def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch: a pure function of its number."""
 
-    def collate(self, indices: Indices) -> Batch:
+    def collate(self, indices: Indices) -> AnyBatch:
         """Some examples as tensors."""
 
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: AnyBatch) -> tuple[Tensor, Tensor]:
         """The summed loss to train on, and the summed loss to report."""
 
     def validate(self) -> Validation:

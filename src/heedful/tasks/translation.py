@@ -46,15 +46,18 @@ class TranslationBatch:
         width = int((labels != PAD).sum(1).max())
         targets = int((labels != PAD).sum())
         real = targets + int(lengths.sum())
-        return TranslationBatch(
-            source, lengths, self.target_BT[rows][:, :width], labels[:, :width], targets, real
-        )
+        return TranslationBatch(source, lengths, self.target_BT[rows][:, :width], labels[:, :width], targets, real)
 
     def to(self, device: torch.device) -> TranslationBatch:
         """The batch on another device."""
-        tensors = [self.source_BS, self.source_lengths_B, self.target_BT, self.labels_BT]
-        moved = [each.to(device, non_blocking=True) for each in tensors]
-        return TranslationBatch(*moved, self.num_targets, self.num_real)
+        return TranslationBatch(
+            self.source_BS.to(device),
+            self.source_lengths_B.to(device),
+            self.target_BT.to(device),
+            self.labels_BT.to(device),
+            self.num_targets,
+            self.num_real,
+        )
 
 
 def pad_rows(rows: list[Ids], *, start: bool, end: bool) -> Tensor:
@@ -84,9 +87,7 @@ def collate(sources: list[Ids], targets: list[Ids]) -> TranslationBatch:
     )
 
 
-def translation_loss(
-    model: EncoderDecoder, batch: TranslationBatch, label_smoothing: float
-) -> tuple[Tensor, Tensor]:
+def translation_loss(model: EncoderDecoder, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over the real target tokens, with and without label smoothing."""
     hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
     labels = batch.labels_BT.flatten()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import sacrebleu
 import torch
 from torch import Tensor
 
@@ -64,7 +65,7 @@ class TranslationTask:
         assert self.model.config.vocabulary_size is not None
         return 4.0 * math.log(self.model.config.vocabulary_size)
 
-    def epoch_batches(self, epoch: int) -> list[Indices]:
+    def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch."""
         return self.batches.epoch(epoch)
 
@@ -81,8 +82,6 @@ class TranslationTask:
 
     def validate(self) -> Validation:
         """The loss over all held-out pairs, BLEU over some of them, and a few translations."""
-        from sacrebleu.metrics import BLEU
-
         valid = self.data.valid
         loss = mean_loss(self.model, valid, self.valid_batches)
         count = min(len(valid), DECODED_PAIRS)
@@ -91,7 +90,7 @@ class TranslationTask:
         for result in decode(self.model, requests, DecodingOptions(beam=1), max_sentences=64):
             texts[result.index] = self.data.tokenizer.decode(result.hypotheses[0].tokens)
         references = [valid.target_text(index) for index in range(count)]
-        bleu = BLEU().corpus_score(texts, [references]).score
+        bleu = sacrebleu.BLEU().corpus_score(texts, [references]).score
         examples = [
             {"source": valid.source_text(index), "translation": texts[index], "reference": references[index]}
             for index in range(min(count, SHOWN_EXAMPLES))

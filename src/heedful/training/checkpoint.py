@@ -18,18 +18,14 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*")) if folder.is_dir() else []
 
 
-def save_checkpoint(
-    folder: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]
-) -> Path:
+def save_checkpoint(folder: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> Path:
     """Write `tensors` (one file per name) and `state`; a kill at any moment leaves the older checkpoints whole."""
     final = folder / f"step-{step:09d}"
     temporary = folder / f"{TEMPORARY}{final.name}"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     for name, group in tensors.items():
-        save_file(
-            {key: value.contiguous() for key, value in group.items()}, temporary / f"{name}.safetensors"
-        )
+        save_file({key: value.contiguous() for key, value in group.items()}, temporary / f"{name}.safetensors")
     (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
     for file in temporary.iterdir():
         flush_to_disk(file)

@@ -31,9 +31,7 @@ class RunDisplay:
         self.first_progress: float | None = None
         self.printed_at = 0.0
         self.stage = ""
-        self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.percentage:>3.0f} %")
-        )
+        self.bar = Progress(TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.percentage:>3.0f} %"))
         self.bar_task: TaskID = self.bar.add_task("", total=1.0)
 
     def __enter__(self) -> RunDisplay:

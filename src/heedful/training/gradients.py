@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Generic
 
 import torch
 from torch import Tensor, nn
 
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
-from heedful.tasks.task import Batch, Task
+from heedful.tasks.task import AnyBatch, Task
 
 
-class ParallelGradients:
+class ParallelGradients(Generic[AnyBatch]):
     """Computes the parts of a step side by side, each on threads of its own.
 
     A part runs its operations on `threads` threads (one, as a rule): workers that share nothing but the weights
     scale better than operations that are each split over all cores, and do not stall when a core is taken away.
     """
 
-    def __init__(self, model: nn.Module, task: Task, workers: int, threads: int) -> None:
+    def __init__(self, model: nn.Module, task: Task[AnyBatch], workers: int, threads: int) -> None:
         self.task = task
         self.parameters = [each for each in model.parameters() if each.requires_grad]
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads,))
 
-    def compute(self, batches: Sequence[Batch], seed: int, on_split: Callable[[], None]) -> float:
+    def compute(self, batches: Sequence[AnyBatch], seed: int, on_split: Callable[[], None]) -> float:
         """Leave the gradient of the mean loss per target token in the parameters, and give that mean.
 
         Where memory runs out, all is computed anew with every batch in two parts.
@@ -44,11 +45,11 @@ class ParallelGradients:
             batches = halves
             on_split()
 
-    def _sum_parts(self, batches: Sequence[Batch], seed: int) -> float:
+    def _sum_parts(self, batches: Sequence[AnyBatch], seed: int) -> float:
         targets = sum(batch.num_targets for batch in batches)
         total = 0.0
 
-        def part(number: int, batch: Batch) -> tuple[tuple[Tensor, ...], Tensor]:
+        def part(number: int, batch: AnyBatch) -> tuple[tuple[Tensor, ...], Tensor]:
             # Seeded by step and part, not by what ran before: a continued run draws the same masks.
             with seeded_dropout(seed * 1_009 + number):
                 loss, plain = self.task.loss(batch)

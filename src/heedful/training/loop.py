@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
 
 import numpy as np
 from torch import nn
 
 from heedful.errors import UserError
 from heedful.models.weights_file import load_parameters, parameter_tensors
-from heedful.tasks.task import Batch, Indices, Task, Validation
+from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (
     checkpoint_folders,
     load_checkpoint,
@@ -45,13 +45,13 @@ class Observer(Protocol):
         """Something happened that a person should know."""
 
 
-class Trainer:
+class Trainer(Generic[AnyBatch]):
     """One run: takes steps until its limit, and can be stopped and continued after any of them."""
 
     def __init__(
         self,
         model: nn.Module,
-        task: Task,
+        task: Task[AnyBatch],
         config: TrainingConfig,
         folder: Path,
         observer: Observer,
@@ -109,7 +109,7 @@ class Trainer:
         batches = self.task.epoch_batches(position.epoch)
         starts = range(position.batch, len(batches), self.batches_per_step)
 
-        def prepare(start: int) -> Future[list[Batch]]:
+        def prepare(start: int) -> Future[list[AnyBatch]]:
             return ahead.submit(self._collate, batches[start : start + self.batches_per_step])
 
         coming = prepare(starts[0])
@@ -126,11 +126,11 @@ class Trainer:
             if self.stop_requested() or self.limit.over(self.state):
                 return
 
-    def _collate(self, batches: list[Indices]) -> list[Batch]:
+    def _collate(self, batches: Sequence[Indices]) -> list[AnyBatch]:
         parts = [part for indices in batches for part in np.array_split(indices, self.workers * self.state.split)]
         return [self.task.collate(part) for part in parts if len(part)]
 
-    def _step(self, batches: list[Batch], progress: float | None) -> None:
+    def _step(self, batches: list[AnyBatch], progress: float | None) -> None:
         """One optimizer step over some batches."""
         started = time.monotonic()
         position = self.state.position

@@ -20,7 +20,6 @@ from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.memory_plan import tokens_that_fit
 from heedful.training.run_config import RunConfig
 
-
 # Each worker holds a gradient of its own.
 MOST_WORKERS = 8
 
@@ -49,9 +48,7 @@ def check_settings(preset: str | None, settings: dict[str, Any]) -> None:
         raise UserError(f"unknown preset {preset!r}: {nearest(preset, list(PRESETS))}")
     for key in settings:
         if key not in ("model", "training"):
-            raise UserError(
-                f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}"
-            )
+            raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
     fill_in(preset or "translation_tiny", settings)
 
 
@@ -65,9 +62,7 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     )
 
 
-def resolve_or_reload(
-    run: RunConfig, data: PreparedTranslation, file: Path
-) -> tuple[ResolvedRun, list[Choice]]:
+def resolve_or_reload(run: RunConfig, data: PreparedTranslation, file: Path) -> tuple[ResolvedRun, list[Choice]]:
     """The saved choices of a run that is continued, or fresh ones, which are saved."""
     requested = {"data": to_dict(run.data), "preset": run.preset, "settings": run.settings}
     if file.exists():
@@ -174,9 +169,7 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     batches = training.batches
     return [
         Choice("training pairs", f"{len(data.train):,}", f"{tokens:,} subwords"),
-        Choice(
-            "held-out pairs", f"{len(data.valid):,}", "given files" if _has_valid(run) else "by content hash"
-        ),
+        Choice("held-out pairs", f"{len(data.valid):,}", "given files" if _has_valid(run) else "by content hash"),
         Choice("vocabulary", f"{model.vocabulary_size:,}", "joint byte-level BPE, by the amount of text"),
         Choice("preset", resolved.preset, given if run.preset else "by the amount of text and the device"),
         Choice(
@@ -186,7 +179,9 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
             f"{encoder.norm}-norm, {model.positions} positions",
         ),
         Choice(
-            "device", f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}", "by the machine"
+            "device",
+            f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",
+            "by the machine",
         ),
         Choice(
             "tokens a step",
@@ -194,9 +189,7 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
             f"{batches.tokens_per_batch:,} at once"
             + (f", {given}" if user_training.get("batches") else ", by the amount of text and the memory"),
         ),
-        Choice(
-            "learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind
-        ),
+        Choice("learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind),
         Choice("end", ends, given if user_training.get("limit") else "no limit was given"),
     ]
 

@@ -22,8 +22,8 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.tasks.translation_task import LearningSettings, TranslationTask
 from heedful.training.limits import Clock
 from heedful.training.loop import Observer, Trainer
-from heedful.training.run_config import RunConfig, training_corpus, validation_corpus
 from heedful.training.resolve import Choice, ResolvedRun, check_settings, resolve_or_reload
+from heedful.training.run_config import RunConfig, training_corpus, validation_corpus
 
 
 class RunObserver(Observer, Protocol):
@@ -114,9 +114,7 @@ def _build(
     config = ModelConfig(resolved.model, source_language=languages[0], target_language=languages[1])
 
     def save(scores: dict[str, float]) -> None:
-        save_model_folder(
-            out, model, data.tokenizer, config, model_card(config, out.name, scores, len(data.train))
-        )
+        save_model_folder(out, model, data.tokenizer, config, model_card(config, out.name, scores, len(data.train)))
 
     assert training.batches.tokens_per_batch is not None
     learning = LearningSettings(
