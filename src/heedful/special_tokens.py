@@ -1,0 +1,5 @@
+"""The three ids that no text encodes to: the vocabulary begins with them."""
+
+PAD = 0
+START = 1
+END = 2
