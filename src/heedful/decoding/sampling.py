@@ -41,9 +41,7 @@ class Sampler:
 
     def draw(self, logits_RV: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
         """A token per row, where a uniform number in [0, 1) says which."""
-        # From the peak downwards: a low temperature must not carry the logits out of range.
-        distances_RV = logits_RV - logits_RV.amax(-1, keepdim=True)
-        probabilities_RV = (distances_RV / self.options.temperature).softmax(-1)
+        probabilities_RV = _softmax(logits_RV, self.options.temperature)
         size = logits_RV.shape[1]
         top_k = min(self.options.top_k or size, size)
         if self.options.top_p is not None:
@@ -75,10 +73,18 @@ class Sampler:
         return drawn_R
 
 
+def _softmax(logits_RV: Tensor, temperature: float) -> Tensor:
+    if temperature == 1.0:
+        return logits_RV.softmax(-1)
+    # From the peak downwards: a low temperature must not carry the logits out of range.
+    return (logits_RV - logits_RV.amax(-1, keepdim=True)).div_(temperature).softmax(-1)
+
+
 def _draw_from_all(probabilities_RV: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
     """Draw a block of tokens, then a token of the block: running sums over the whole vocabulary are slow."""
     rows, size = probabilities_RV.shape
-    padded = F.pad(probabilities_RV, (0, -size % BLOCK)).view(rows, -1, BLOCK)
+    padded = F.pad(probabilities_RV, (0, -size % BLOCK)) if size % BLOCK else probabilities_RV
+    padded = padded.view(rows, -1, BLOCK)
     sums = padded.sum(-1).double().cpu().numpy().cumsum(1)
     target_R = uniform_R * sums[:, -1]
     block_R = (sums <= target_R[:, None]).sum(1)

@@ -12,6 +12,8 @@ from heedful.special_tokens import END, PAD, START
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
 BLOCK = 64
+# With fewer blocks than this for each token wanted, too many would have to be looked into.
+FEWEST_BLOCKS = 6
 # Elements of scratch space for the softmax: it stays in the processor's cache.
 SCRATCH = 2**19
 
@@ -39,32 +41,41 @@ class TokenScores:
 
 def top_tokens(logits_RV: Tensor, count: int) -> Tensor:
     """The ids of the `count` largest logits of each row, largest first, the lower id first among equals."""
-    size = logits_RV.shape[1]
-    num_blocks = -(-size // BLOCK)
-    if num_blocks < 2 * count:
-        return _top(logits_RV, torch.arange(size, device=logits_RV.device), count)
+    num_blocks = -(-logits_RV.shape[1] // BLOCK)
+    if num_blocks >= FEWEST_BLOCKS * count:
+        return _top_by_blocks(logits_RV, count, num_blocks)
+    values_RC, tokens_RC = logits_RV.topk(count)
+    # torch.topk leaves open which of equal values it takes: a matter of order, and of choice at the border.
+    tokens_RC = tokens_RC.gather(1, _sorted_places(values_RC, tokens_RC, count))
+    tied_R = (logits_RV >= values_RC[:, -1:]).sum(-1) > count
+    if tied_R.any():
+        tied_RV = logits_RV[tied_R]
+        tokens_RC[tied_R] = _sorted_places(tied_RV, torch.arange(tied_RV.shape[1]).to(tied_RV.device), count)
+    return tokens_RC
+
+
+def _top_by_blocks(logits_RV: Tensor, count: int, num_blocks: int) -> Tensor:
+    """Look only into the `count` blocks with the largest maxima."""
+    rows, size = logits_RV.shape
     whole = size // BLOCK
-    maxima = logits_RV[:, : whole * BLOCK].reshape(-1, whole, BLOCK).amax(-1)
+    maxima = logits_RV[:, : whole * BLOCK].reshape(rows, whole, BLOCK).amax(-1)
     if whole < num_blocks:
         maxima = torch.cat([maxima, logits_RV[:, whole * BLOCK :].amax(-1, keepdim=True)], dim=1)
     # Any block left out has `count` others before it, each with a token that comes before all of its own.
-    blocks_RC = _top(maxima, torch.arange(num_blocks, device=logits_RV.device), count)
-    offsets = torch.arange(BLOCK, device=logits_RV.device)
-    tokens = (blocks_RC[:, :, None] * BLOCK + offsets).flatten(1)
-    beyond = tokens >= size
-    values = logits_RV.gather(1, tokens.clamp_(max=size - 1))
-    return _top(values, tokens, count, beyond)
+    blocks_RC = _sorted_places(maxima, torch.arange(num_blocks, device=logits_RV.device), count)
+    tokens = (blocks_RC[:, :, None] * BLOCK + torch.arange(BLOCK, device=logits_RV.device)).flatten(1)
+    values = logits_RV.gather(1, tokens.clamp(max=size - 1))
+    values.masked_fill_(tokens >= size, -torch.inf)
+    return tokens.gather(1, _sorted_places(values, tokens, count))
 
 
-def _top(values: Tensor, ids: Tensor, count: int, beyond: Tensor | None = None) -> Tensor:
-    # torch.topk leaves open which of equal values it takes, so that value and id are joined into one number:
-    # the float's bits, arranged to sort like the float, above the id counted downwards.
-    bits = values.contiguous().view(torch.int32)
+def _sorted_places(values: Tensor, ids: Tensor, count: int) -> Tensor:
+    """Where in each row the `count` largest values are, largest first, the lower id first among equals."""
+    # Value and id make one number without equals: the float's bits, arranged to sort like the float (adding 0
+    # turns -0 into 0), above the id, which counts downwards.
+    bits = (values + 0.0).view(torch.int32)
     ordered = bits ^ ((bits >> 31) & _LOW_HALF)
-    keys = (ordered.long() << 32) | (_LOW_HALF - ids)
-    if beyond is not None:
-        keys.masked_fill_(beyond, torch.iinfo(torch.int64).min)
-    return _LOW_HALF - (keys.topk(count).values & _LOW_HALF)
+    return ((ordered.long() << 32) | (_LOW_HALF - ids)).topk(count).indices
 
 
 def _peak_probability(logits_RV: Tensor) -> Tensor:
