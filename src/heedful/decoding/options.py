@@ -54,8 +54,7 @@ class DecodingOptions:
     """How to search; lengths count target tokens without END, and `beam` 1 is greedy.
 
     Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
-    prefix, if that is longer). `target_limit` is what the model itself can take, and bounds both.
-    With `sampling`, `nbest` is the number of independent samples.
+    prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
     """
 
     beam: int = 1
@@ -64,7 +63,6 @@ class DecodingOptions:
     min_length: int = 0
     max_length: int | None = None
     max_extra: int = 50
-    target_limit: int | None = None
     sampling: SamplingOptions | None = None
 
     def __post_init__(self) -> None:
@@ -79,11 +77,12 @@ class DecodingOptions:
         )
         _require(_is_whole(self.min_length, 0), "min_length", self.min_length, whole.format(0))
         _require(_is_whole(self.max_extra, 0), "max_extra", self.max_extra, whole.format(0))
-        for name, lowest in (("max_length", 0), ("target_limit", 1)):
-            value = getattr(self, name)
-            _require(
-                value is None or _is_whole(value, lowest), name, value, whole.format(lowest) + ", or none"
-            )
+        _require(
+            self.max_length is None or _is_whole(self.max_length, 0),
+            "max_length",
+            self.max_length,
+            whole.format(0) + ", or none",
+        )
         self._check_together()
 
     def _check_together(self) -> None:
@@ -97,13 +96,11 @@ class DecodingOptions:
                 f"beam is {self.beam}, but sampling draws hypotheses one by one: "
                 "leave beam at 1, and set nbest for several samples"
             )
-        for name in ("max_length", "target_limit"):
-            value = getattr(self, name)
-            if value is not None and self.min_length > value:
-                raise UserError(
-                    f"min_length is {self.min_length}, more than {name}, which is {value}: "
-                    f"lower min_length or raise {name}"
-                )
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise UserError(
+                f"min_length is {self.min_length}, more than max_length, which is {self.max_length}: "
+                "lower min_length or raise max_length"
+            )
 
     @property
     def rows(self) -> int:
@@ -112,10 +109,9 @@ class DecodingOptions:
 
     def longest_target(self, length: int) -> int:
         """The most tokens for a source (or a prefix, if that is longer) of `length` tokens."""
-        longest = self.max_length
-        if longest is None:
-            longest = max(length + self.max_extra, self.min_length)
-        return longest if self.target_limit is None else min(longest, self.target_limit)
+        if self.max_length is not None:
+            return self.max_length
+        return max(length + self.max_extra, self.min_length)
 
 
 def _is_whole(value: object, lowest: int) -> bool:

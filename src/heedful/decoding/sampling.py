@@ -44,7 +44,7 @@ class Sampler:
         probabilities_RV = _softmax(logits_RV, self.options.temperature)
         size = logits_RV.shape[1]
         top_k = min(self.options.top_k or size, size)
-        if self.options.top_p is not None:
+        if self.options.top_p is not None and self.options.top_p < 1.0:
             return self._draw_from_nucleus(logits_RV, probabilities_RV, uniform_R, top_k)
         if top_k < size:
             tokens_RC = top_tokens(logits_RV, top_k)
@@ -63,13 +63,15 @@ class Sampler:
         # Most rows need few tokens; those that need more are tried again with more of them.
         while len(rows_R):
             tokens_RC = top_tokens(logits_RV[rows_R], guess)
-            weights_RC = probabilities_RV[rows_R].gather(1, tokens_RC).double()
+            weights_RC = probabilities_RV[rows_R].gather(1, tokens_RC).cpu().double()
             sums_RC = weights_RC.cumsum(1)
             wanted_R1 = self.options.top_p * (sums_RC[:, -1:] if limited else 1.0)
             inside = sums_RC - weights_RC < wanted_R1
             drawn_R[rows_R] = _pick(tokens_RC, weights_RC * inside, uniform_R[rows_R.cpu().numpy()])
-            short = (sums_RC[:, -1:] < wanted_R1)[:, 0] if guess < top_k else torch.zeros_like(rows_R) > 0
-            rows_R, guess = rows_R[short], min(8 * guess, top_k)
+            if guess == top_k:
+                break
+            short_R = (sums_RC[:, -1:] < wanted_R1)[:, 0].to(rows_R.device)
+            rows_R, guess = rows_R[short_R], min(8 * guess, top_k)
         return drawn_R
 
 
@@ -85,7 +87,7 @@ def _draw_from_all(probabilities_RV: Tensor, uniform_R: NDArray[np.float64]) -> 
     rows, size = probabilities_RV.shape
     padded = F.pad(probabilities_RV, (0, -size % BLOCK)) if size % BLOCK else probabilities_RV
     padded = padded.view(rows, -1, BLOCK)
-    sums = padded.sum(-1).double().cpu().numpy().cumsum(1)
+    sums = padded.sum(-1).cpu().double().numpy().cumsum(1)
     target_R = uniform_R * sums[:, -1]
     block_R = (sums <= target_R[:, None]).sum(1)
     every_R = np.arange(rows)
@@ -99,7 +101,7 @@ def _draw_from_all(probabilities_RV: Tensor, uniform_R: NDArray[np.float64]) -> 
 
 def _pick(tokens_RC: Tensor, weights_RC: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
     """The token of each row at which the running sum of the weights first passes that share of their sum."""
-    sums = weights_RC.double().cpu().numpy().cumsum(1)
+    sums = weights_RC.cpu().double().numpy().cumsum(1)
     # A share of 1, which rounding can lead to, would fall behind the last token.
     target_R = np.minimum(uniform_R, 1.0 - 2.0**-52) * sums[:, -1]
     chosen_R = torch.from_numpy((sums <= target_R[:, None]).sum(1)).to(tokens_RC.device)

@@ -29,11 +29,17 @@ def decode(
     """Decode requests, of which there may be any number, up to `max_sentences` at a time.
 
     Results come in the order in which they are done; each bears the index of its request. They do not depend
-    on `max_sentences`, nor on the other requests or their order, as far as the model's logits do not.
+    on `max_sentences`, nor on the other requests or their order, as far as the model's logits do not. Samples
+    depend on the index. Up to 16 times `max_sentences` requests are drawn ahead.
     """
     if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
         raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
     assert not getattr(model, "training", False), "a model decodes in evaluation mode"
+    limit = model.longest_target
+    if limit is not None and options.min_length > limit:
+        raise UserError(
+            f"min_length is {options.min_length}, but the model takes {limit} target tokens at most: lower it"
+        )
     return _Scheduler(model, requests, options, max_sentences).run()
 
 
@@ -99,13 +105,17 @@ class _Scheduler:
 
     def _plan(self, request: Request) -> Job:
         prefix = len(request.prefix)
-        longest = self.options.longest_target(max(len(request.source), prefix))
+        longest = self._longest_target(max(len(request.source), prefix))
         if prefix > longest:
             raise UserError(
                 f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
-                "that its translation may have; shorten the prefix or raise max_length"
+                "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
             )
         return Job(request, longest)
+
+    def _longest_target(self, length: int) -> int:
+        longest = self.options.longest_target(length)
+        return longest if self.model.longest_target is None else min(longest, self.model.longest_target)
 
     def _lane_length(self, job: Job) -> int:
         needed = max(job.source_length, len(job.request.prefix) + 1)
@@ -117,7 +127,7 @@ class _Scheduler:
     def _room(self, length: int) -> Room:
         sentences = max(1, self.max_sentences * SHORT // length)
         if not self.exhausted:
-            return Room(sentences, length, self.options.longest_target(length) + 1)
+            return Room(sentences, length, self._longest_target(length) + 1)
         # Nothing more will come: the lane need not be larger than what waits.
         waiting = self.waiting[length]
         source_length = max(job.source_length for job in waiting)

@@ -30,6 +30,10 @@ class DecodingModel(Protocol):
     def device(self) -> torch.device:
         """Where the model computes."""
 
+    @property
+    def longest_target(self) -> int | None:
+        """The most target tokens that the model can take, if there is a limit."""
+
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Any:
         """Encode sentences, each of which ends with END and then padding."""
 

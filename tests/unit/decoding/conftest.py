@@ -55,6 +55,7 @@ class TableModel:
     """`spread` widens the logits, `end_bias` makes END likelier, `quantum` makes many logits equal."""
 
     device = torch.device("cpu")
+    longest_target = None
 
     def __init__(self, vocabulary_size, spread=2.0, end_bias=0.0, quantum=0.0, seed=0):
         self.vocabulary_size, self.spread, self.end_bias = vocabulary_size, spread, end_bias

@@ -10,15 +10,14 @@ from heedful.errors import UserError
 sizes = st.integers(1, 1000)
 
 
-@given(sizes, sizes, st.floats(0, 10), st.integers(0, 50), st.integers(0, 1000), sizes)
-def test_options_in_range_are_taken(beam, nbest, alpha, shortest, extra, limit):
+@given(sizes, sizes, st.floats(0, 10), st.integers(0, 50), st.integers(0, 1000))
+def test_options_in_range_are_taken(beam, nbest, alpha, shortest, extra):
     options = DecodingOptions(
         beam=beam + nbest, nbest=nbest, length_penalty=alpha, min_length=shortest, max_length=shortest + extra
     )
     assert options.rows == beam + nbest
     assert options.longest_target(7) == shortest + extra
-    limited = DecodingOptions(max_extra=extra, target_limit=limit)
-    assert limited.longest_target(7) == min(7 + extra, limit)
+    assert DecodingOptions(max_extra=extra).longest_target(7) == 7 + extra
 
 
 @given(
@@ -42,7 +41,6 @@ def test_sampling_options_in_range_are_taken(temperature, top_k, top_p, seed, nb
         *[("min_length", bad) for bad in (-1, 0.5)],
         *[("max_length", bad) for bad in (-1, 0.5)],
         *[("max_extra", bad) for bad in (-1, None)],
-        *[("target_limit", bad) for bad in (0, 2.5)],
     ],
 )
 def test_an_option_out_of_range_is_named_with_its_value(name, value):
@@ -72,8 +70,6 @@ def test_options_that_contradict_each_other_are_refused():
         DecodingOptions(beam=2, sampling=SamplingOptions())
     with pytest.raises(UserError, match="min_length is 8, more than max_length, which is 7"):
         DecodingOptions(min_length=8, max_length=7)
-    with pytest.raises(UserError, match="min_length is 8, more than target_limit, which is 7"):
-        DecodingOptions(min_length=8, target_limit=7)
 
 
 def test_longest_target_is_fifty_tokens_more_unless_said_otherwise():
@@ -81,7 +77,6 @@ def test_longest_target_is_fifty_tokens_more_unless_said_otherwise():
     assert DecodingOptions(max_extra=3).longest_target(13) == 16
     assert DecodingOptions(max_length=5).longest_target(13) == 5
     assert DecodingOptions(min_length=71).longest_target(13) == 71
-    assert DecodingOptions(target_limit=31).longest_target(13) == 31
 
 
 def test_length_penalty_is_that_of_the_paper():
