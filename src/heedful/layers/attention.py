@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.errors import UserError
+from heedful.layers.dropout import dropout as byte_dropout
 from heedful.layers.kv_cache import LayerCache
 from heedful.layers.positions import PositionScheme
 
@@ -38,6 +39,8 @@ def attend_fused(
     dropout: float,
 ) -> Tensor:
     """Attention by torch's fused kernel; `mask` is True where a query may see a key."""
+    if dropout and query_BHTK.device.type == "cpu":  # the fused kernel cannot drop weights on a CPU
+        return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scale, dropout)
     if causal and mask is not None:
         mask, causal = mask & causal_mask(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device), False
     output = F.scaled_dot_product_attention(
@@ -72,7 +75,7 @@ def attend_explicit(
 ) -> Tensor:
     """The same as `attend_fused`, written out, so that the weights can be had."""
     weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scale)
-    return F.dropout(weights_BHTS, dropout) @ value_BHSV
+    return (byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS) @ value_BHSV
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:
@@ -80,8 +83,8 @@ def causal_mask(query_length: int, key_length: int, device: torch.device) -> Ten
     return torch.ones(query_length, key_length, dtype=torch.bool, device=device).tril()
 
 
-class _MultiHead(nn.Module):
-    """What self- and cross-attention share: the heads' widths, the call of `attend`, the output projection."""
+class MultiHeadAttention(nn.Module):
+    """What self- and cross-attention share: the heads' widths, `attend`, and the output projection."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__()
@@ -111,7 +114,7 @@ class _MultiHead(nn.Module):
         return self.output_projection(heads_BHTV.transpose(1, 2).flatten(2))
 
 
-class SelfAttention(_MultiHead):
+class SelfAttention(MultiHeadAttention):
     """Attention of a sequence to itself; the three input projections are one matrix, hence one product."""
 
     def __init__(self, width: int, config: AttentionConfig, positions: PositionScheme) -> None:
@@ -139,7 +142,7 @@ class SelfAttention(_MultiHead):
         return self.mix(query, key, value, cache.mask_R11S, False)[:, 0]
 
 
-class CrossAttention(_MultiHead):
+class CrossAttention(MultiHeadAttention):
     """Attention from a sequence to the encoder's output, whose keys and values are computed once."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:

@@ -18,6 +18,8 @@ from heedful.errors import UserError
 class PositionScheme(nn.Module):
     """No positions at all, and the interface of all schemes."""
 
+    extends = True
+
     def __init__(self, width: int, head_width: int, length: int) -> None:
         super().__init__()
         self.width, self.head_width = width, head_width
@@ -34,6 +36,11 @@ class PositionScheme(nn.Module):
     def resize(self, length: int) -> None:
         """Make the scheme good for sequences of up to `length`."""
         self.length = length
+
+    def extend(self, length: int) -> None:
+        """Make sure that a scheme that knows no limit (`extends`) reaches up to `length`."""
+        if self.extends and length > self.length:
+            self.resize(length)
 
 
 class SinusoidalPositions(PositionScheme):
@@ -56,6 +63,8 @@ class SinusoidalPositions(PositionScheme):
 class LearnedPositions(PositionScheme):
     """A trained vector per position."""
 
+    extends = False
+
     def __init__(self, width: int, head_width: int, length: int) -> None:
         super().__init__(width, head_width, length)
         self.table = nn.Parameter(torch.randn(length, width) * 0.02)
@@ -75,6 +84,7 @@ class LearnedPositions(PositionScheme):
 class RotaryPositions(PositionScheme):
     """Queries and keys turned by angles in proportion to their position (Su et al., 2021)."""
 
+    extends = False
     cosines: Tensor
     sines: Tensor
 

@@ -1,4 +1,4 @@
-"""What decoding holds between steps: slots for sentences, each with `beam` rows at a position of their own."""
+"""What decoding holds between steps: slots for sentences, with `beam` rows at positions of their own."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -13,15 +14,18 @@ from heedful.layers.blocks import DecoderBlock, EncoderBlock, StackConfig, final
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import padded_length
 from heedful.layers.masks import padding_mask
-from heedful.layers.positions import SCHEMES
+from heedful.layers.positions import SCHEMES, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
 
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig:
-    """The settings of an encoder-decoder Transformer; `max_length` is the longest sequence of its training."""
+    """The settings of an encoder-decoder; `max_length` is that of the longest sequence in training.
 
-    vocabulary_size: int
+    The vocabulary's size is that of the tokenizer, and None until that is there.
+    """
+
+    vocabulary_size: int | None = None
     width: int = 512
     max_length: int = 256
     positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
@@ -38,8 +42,10 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.config = config
         width, vocabulary = config.width, config.vocabulary_size
+        assert vocabulary is not None
         head_width = config.encoder.attention.key_width or width // config.encoder.attention.num_heads
-        positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        # The end token comes on top, and prefilled sources are padded.
+        positions = SCHEMES[config.positions](width, head_width, padded_length(config.max_length + 1))
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
         self.source_embedding = TokenEmbedding(source_table, positions, config.encoder.dropout)
@@ -58,9 +64,14 @@ class EncoderDecoder(nn.Module):
         self.apply(_initialise)
 
     @property
-    def positions(self) -> nn.Module:
+    def positions(self) -> PositionScheme:
         """The position scheme, shared by the encoder and the decoder."""
         return self.source_embedding.positions
+
+    @property
+    def decoder_blocks(self) -> Sequence[DecoderBlock]:
+        """The decoder's blocks, with their type."""
+        return cast(Sequence[DecoderBlock], self.decoder)
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +107,7 @@ class EncoderDecoder(nn.Module):
         """Encode sentences and compute their cross-attention keys and values, once."""
         source_BS = F.pad(source_BS, (0, padded_length(source_BS.shape[1]) - source_BS.shape[1]))
         memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
-        pairs = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder]
+        pairs = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder_blocks]
         keys, values = zip(*pairs, strict=True)
         return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
 
@@ -104,7 +115,8 @@ class EncoderDecoder(nn.Module):
         self, num_sentences: int, beam: int, source_length: int, target_length: int
     ) -> DecodingState:
         """Preallocated room for that many sentences, beams, source tokens and target tokens."""
-        attention = self.decoder[0].cross_attention
+        self.positions.extend(padded_length(target_length))
+        attention = self.decoder_blocks[0].cross_attention
         shape = (len(self.decoder), attention.num_heads, attention.key_width, attention.value_width)
         return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
 
@@ -113,15 +125,22 @@ class EncoderDecoder(nn.Module):
         view = state.begin_step()
         tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
         x_RD = self.target_embedding(tokens_R1, view.positions_R1)[:, 0]
-        for block, cache, key, value in zip(self.decoder, view.caches, view.keys, view.values, strict=True):
+        for block, cache, key, value in zip(
+            self.decoder_blocks, view.caches, view.keys, view.values, strict=True
+        ):
             x_RD = block.step(x_RD, cache, key, value, view.source_mask)
         logits_RV = self.output(self.decoder_norm(x_RD))
         state.end_step()
         return logits_RV[: len(tokens_R)]
 
+    @property
+    def longest_target(self) -> int | None:
+        """The most target tokens that the model can take, if its positions set a limit."""
+        return None if self.positions.extends else self.config.max_length
+
     def resize_positions(self, length: int) -> None:
         """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
-        self.source_embedding.positions.resize(length)
+        self.positions.resize(length)
 
 
 def _initialise(module: nn.Module) -> None:

@@ -1,0 +1,37 @@
+# `make demo` and `make test` do all set-up themselves; they need Python 3.11 or newer, and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint types format clean
+
+demo: .venv/demo-installed
+	$(BIN)/heedful demo
+
+test: .venv/test-installed lint types
+	$(BIN)/python -m pytest
+
+lint: .venv/test-installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: .venv/test-installed
+	$(BIN)/mypy
+
+format: .venv/test-installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/demo-installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "heedful needs Python 3.11 or newer; set PYTHON=... to one"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(PIP) install --constraint constraints.txt --editable '.[demo]'
+	touch $@
+
+.venv/test-installed: .venv/demo-installed
+	$(PIP) install --constraint constraints.txt --editable '.[demo,test]'
+	touch $@
+
+clean:
+	rm -rf .venv demo-en-* .mypy_cache .ruff_cache .pytest_cache

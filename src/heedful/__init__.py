@@ -1,0 +1,43 @@
+"""heedful trains, runs, looks into and serves Transformers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from heedful.errors import UserError
+    from heedful.pipelines import Translation, Translator, load
+    from heedful.training.run import train
+    from heedful.training.run_config import RunConfig, TranslationData
+
+__all__ = [
+    "RunConfig",
+    "Translation",
+    "TranslationData",
+    "Translator",
+    "UserError",
+    "__version__",
+    "load",
+    "train",
+]
+
+_PLACES = {
+    "RunConfig": "heedful.training.run_config",
+    "Translation": "heedful.pipelines",
+    "TranslationData": "heedful.training.run_config",
+    "Translator": "heedful.pipelines",
+    "UserError": "heedful.errors",
+    "load": "heedful.pipelines",
+    "train": "heedful.training.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first used: `heedful --help` must not wait for torch.
+    if name not in _PLACES:
+        raise AttributeError(f"module 'heedful' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_PLACES[name]), name)

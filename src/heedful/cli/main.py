@@ -1,0 +1,86 @@
+"""The command `heedful`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+import heedful
+from heedful.errors import UserError
+
+# Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
+VERBS = {
+    "demo": "Train and try a small model on built-in data, within two minutes.",
+    "train": "Train a model from your own files.",
+    "translate": "Translate lines of text.",
+    "evaluate": "Measure a model on a test set.",
+    "score": "Give the log-probability of given translations.",
+    "info": "Show what a model folder holds.",
+}
+
+
+class _Verbs(click.Group):
+    """The verbs, imported only when called: help must not wait for torch."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"heedful.cli.{name}")
+        command: click.Command = getattr(module, name)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
+        if arguments and arguments[0] not in VERBS:
+            from heedful.config import nearest
+
+            raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], list(VERBS))}")
+        return super().resolve_command(context, arguments)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(heedful.__version__, prog_name="heedful")
+def cli() -> None:
+    """Train, run and look into Transformers: two text files in, a translation model out.
+
+    \b
+    heedful demo
+    heedful train translation --source train.en --target train.de --out en-de
+    heedful translate en-de < in.txt > out.txt
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
+    except UserError as error:
+        fail(str(error))
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("heedful: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does: nothing is left to say.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(text: str) -> None:
+    """Say what is wrong and exit with 2."""
+    print(f"heedful: {text}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,32 @@
+"""`heedful score`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("model")
+@click.option("--source", required=True, metavar="FILE", help="Source text.")
+@click.option("--target", required=True, metavar="FILE", help="Its translation, line by line.")
+@click.option(
+    "--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end."
+)
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on."
+)
+def score(model: str, source: str, target: str, tokens: bool, device: str) -> None:
+    """Give the log-probability of given translations, one line for each pair.
+
+    \b
+    heedful score en-de --source test.en --target test.de
+    """
+    from heedful.cli.files import read_aligned
+    from heedful.pipelines import load
+
+    translator = load(model, device)
+    for result in translator.score(*read_aligned(source, target)):
+        columns = [f"{result.log_probability:.6f}"]
+        if tokens:
+            columns.append(" ".join(f"{each:.4f}" for each in result.token_scores))
+        click.echo("\t".join(columns))

@@ -1,0 +1,169 @@
+"""`heedful translate`: N lines in, N lines out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+from heedful.errors import UserError
+
+if TYPE_CHECKING:
+    from heedful.line_translation import LineSettings
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--input",
+    "input_file",
+    metavar="FILE",
+    help="Read from a file (.gz, .xz too) in place of standard input.",
+)
+@click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
+@click.option(
+    "--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step; 1 is greedy search."
+)
+@click.option(
+    "--nbest",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Lines of output for each line of input, best first.",
+)
+@click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
+@click.option("--min-length", type=int, default=0, help="Fewest subwords of a translation.")
+@click.option(
+    "--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50."
+)
+@click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
+@click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")
+@click.option(
+    "--temperature", type=float, default=1.0, show_default=True, help="With --sample: below 1 is less random."
+)
+@click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
+@click.option(
+    "--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share."
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="With --sample: the same seed gives the same output.",
+)
+@click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
+@click.option(
+    "--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...)."
+)
+@click.option(
+    "--batch-size",
+    type=int,
+    default=64,
+    show_default=True,
+    help="Lines decoded at a time; does not change the output.",
+)
+@click.option(
+    "--workers", type=int, help="Processes; by default one for each core. Does not change the output."
+)
+@click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on."
+)
+def translate(model: str, input_file: str | None, output_file: str | None, **options: Any) -> None:
+    """Translate lines of text, from standard input to standard output.
+
+    Each line of input gives one line of output, in the same order; blank lines stay blank. Columns are
+    separated by tabs.
+
+    \b
+    heedful translate en-de < in.txt > out.txt
+    echo 'A dog runs.' | heedful translate en-de --nbest 3 --scores
+    """
+    settings = line_settings(model, options)  # first: a wrong option must not wait for input
+    workers = number_of_workers(options["workers"], options["device"])
+    with ExitStack() as stack:
+        source = stack.enter_context(open_binary(input_file)) if input_file else sys.stdin.buffer
+        target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
+        progress = stack.enter_context(_progress())
+        done = progress.add_task("", total=None)
+
+        def write(lines: list[str], count: int) -> None:
+            target.write("".join(line + "\n" for line in lines).encode("utf-8"))
+            target.flush()
+            progress.advance(done, count)
+
+        def remark(number: int, text: str) -> None:
+            progress.console.print(f"heedful: line {number} {text}", highlight=False, soft_wrap=True)
+
+        from heedful.line_translation import translate_lines
+
+        translate_lines(settings, workers, source, write, remark)
+
+
+def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
+    """The checked settings of a translation, from the command line's options."""
+    from heedful.decoding.options import DecodingOptions, SamplingOptions
+    from heedful.line_translation import LineSettings
+    from heedful.model_folder import check_model_folder
+
+    check_model_folder(Path(model))
+    sampling = None
+    if options["sample"]:
+        sampling = SamplingOptions(
+            options["temperature"], options["top_k"], options["top_p"], options["seed"]
+        )
+    search = DecodingOptions(
+        beam=1 if sampling else options["beam"],
+        nbest=options["nbest"],
+        length_penalty=options["length_penalty"],
+        min_length=options["min_length"],
+        max_length=options["max_length"],
+        sampling=sampling,
+    )
+    if options["batch_size"] < 1:
+        raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
+    names = ("device", "prefix", "scores", "alignment", "batch_size")
+    return LineSettings(model, search, **{name: options[name] for name in names})
+
+
+def number_of_workers(asked: int | None, device: str) -> int:
+    """Worker processes: as many as asked for, else one per core, or one where another device computes."""
+    from heedful.machine import available_cores, choose_device
+
+    if asked is not None and asked < 1:
+        raise UserError(f"--workers is {asked}, but must be at least 1")
+    if choose_device(device).type != "cpu":
+        return 1
+    return asked or available_cores()
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
+    temporary = Path(path).with_name(f"writing-{Path(path).name}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _progress() -> Progress:
+    """A count of lines on standard error, if that is a terminal and the output is not."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.completed:,} lines"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal or sys.stdout.isatty(),
+        transient=True,
+    )

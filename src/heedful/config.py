@@ -1,0 +1,122 @@
+"""Settings are frozen dataclasses; this file turns them into plain data and back, strictly."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+import types
+import typing
+from pathlib import Path
+from typing import Any, TypeVar
+
+from heedful.errors import UserError
+
+Config = TypeVar("Config")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Nested plain data that `from_dict` turns back into an equal object."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Config:
+    """Build `kind` from nested data; an unknown key or a wrong type is an error that names the place."""
+    assert dataclasses.is_dataclass(kind)
+    known = [each.name for each in dataclasses.fields(kind)]
+    for key in data:
+        if key not in known:
+            raise UserError(f"unknown setting {join(where, key)!r}: {nearest(key, known)}")
+    hints = typing.get_type_hints(kind)
+    values = {key: _convert(hints[key], value, join(where, key)) for key, value in data.items()}
+    missing = [
+        each.name
+        for each in dataclasses.fields(kind)
+        if each.name not in values
+        and each.default is dataclasses.MISSING
+        and each.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise UserError(f"setting {join(where, missing[0])!r} is missing")
+    return kind(**values)
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        if value is None:
+            return None
+        return _convert(next(each for each in arguments if each is not type(None)), value, where)
+    if origin is typing.Literal:
+        if value not in arguments:
+            raise UserError(f"setting {where!r} is {value!r}: {nearest(str(value), list(arguments))}")
+        return value
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return from_dict(typing.cast(type, hint), value, where)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_convert(arguments[0], each, where) for each in value)
+    if hint is float and type(value) is int:
+        return float(value)
+    # `type(...) is` and not isinstance: a bool is no int here.
+    if isinstance(hint, type) and type(value) is hint:
+        return value
+    expected = "a table of settings" if dataclasses.is_dataclass(hint) else getattr(hint, "__name__", hint)
+    raise UserError(f"setting {where!r} is {value!r}, expected {expected}")
+
+
+def join(where: str, key: str) -> str:
+    """The dotted name of a key inside a place."""
+    return f"{where}.{key}" if where else key
+
+
+def nearest(key: str, known: list[str]) -> str:
+    """A hint at the known name that comes nearest to a misspelt one."""
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
+
+
+def merge(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """`base` with the values of `other` over it, table by table."""
+    merged = dict(base)
+    for key, value in other.items():
+        inner = merged.get(key)
+        merged[key] = merge(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def parse_assignment(text: str) -> dict[str, Any]:
+    """`model.decoder.num_layers=3` as nested data; the value is read as TOML, or else as a bare word."""
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise UserError(f"--set {text!r}: expected NAME=VALUE, as in model.decoder.num_layers=3")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()
+    for key in reversed(name.strip().split(".")):
+        parsed = {key: parsed}
+    return typing.cast(dict[str, Any], parsed)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read the settings file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{path} holds no JSON object")
+    return data

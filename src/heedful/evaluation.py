@@ -1,0 +1,55 @@
+"""How good a model's translations of a test set are, and how fast they come."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from dataclasses import dataclass
+
+from heedful.line_translation import LineSettings, translate_lines
+from heedful.pipelines import load
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of a test set; the signatures say exactly how BLEU and chrF were computed."""
+
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    perplexity: float
+    sentences: int
+    seconds: float
+    translations: list[str]
+
+
+def evaluate_translation(
+    settings: LineSettings, workers: int, sources: list[str], references: list[str]
+) -> Evaluation:
+    """Translate the sources and compare with the references."""
+    from sacrebleu.metrics import BLEU, CHRF
+
+    translations: list[str] = []
+    # Only these end a line for the reader of the stream, and neither can be in a line of a file.
+    stream = io.BytesIO("".join(line.replace("\n", " ") + "\n" for line in sources).encode("utf-8"))
+    started = time.monotonic()
+    translate_lines(settings, workers, stream, lambda lines, _: translations.extend(lines), lambda *_: None)
+    seconds = time.monotonic() - started
+    bleu, chrf = BLEU(), CHRF()
+    bleu_score = bleu.corpus_score(translations, [references]).score
+    chrf_score = chrf.corpus_score(translations, [references]).score
+    scores = load(settings.model, settings.device).score(sources, references)
+    tokens = sum(len(each.token_scores) for each in scores)
+    perplexity = math.exp(-sum(each.log_probability for each in scores) / tokens)
+    return Evaluation(
+        bleu_score,
+        str(bleu.get_signature()),
+        chrf_score,
+        str(chrf.get_signature()),
+        perplexity,
+        len(sources),
+        seconds,
+        translations,
+    )

@@ -1,0 +1,173 @@
+"""Translating a stream of lines: as many lines out as in, in order, in bounded memory, by several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import BinaryIO
+
+from heedful.alignment import pharaoh
+from heedful.decoding.options import DecodingOptions
+from heedful.errors import UserError
+from heedful.pipelines import LongTextWarning, Translation, Translator, load
+
+# Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
+CHUNK_LINES = 512
+
+
+@dataclass(frozen=True)
+class LineSettings:
+    """How lines are translated, and which columns are written."""
+
+    model: str
+    options: DecodingOptions
+    device: str = "auto"
+    prefix: str = ""
+    scores: bool = False
+    alignment: bool = False
+    batch_size: int = 64
+
+
+@dataclass(frozen=True)
+class TranslatedChunk:
+    """Lines to write, and remarks by the number of the line within the chunk."""
+
+    lines: list[str]
+    remarks: list[tuple[int, str]]
+
+
+def translate_lines(
+    settings: LineSettings,
+    workers: int,
+    source: BinaryIO,
+    write: Callable[[list[str], int], None],
+    remark: Callable[[int, str], None],
+) -> None:
+    """Translate lines to the end of the input; `write` gets what is ready and the number of lines it answers."""
+    pending: deque[tuple[int, int, Future[TranslatedChunk]]] = deque()
+    executor: ProcessPoolExecutor | None = None
+
+    def finish(first: int, count: int, chunk: TranslatedChunk) -> None:
+        for offset, text in chunk.remarks:
+            remark(first + offset, text)
+        write(chunk.lines, count)
+
+    def finish_oldest() -> None:
+        first, count, future = pending.popleft()
+        finish(first, count, future.result())
+
+    first = 1
+    try:
+        for lines in chunks(source, CHUNK_LINES):
+            if lines is None:  # nothing more to read for now: hand out what there is
+                while pending:
+                    finish_oldest()
+                continue
+            if executor is None and workers > 1 and len(lines) == CHUNK_LINES:
+                # Only long input is worth starting processes for.
+                executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+            if executor:
+                pending.append((first, len(lines), executor.submit(translate_chunk, settings, lines)))
+                if len(pending) > 2 * workers:
+                    finish_oldest()
+            else:
+                finish(first, len(lines), translate_chunk(settings, lines))
+            first += len(lines)
+        while pending:
+            finish_oldest()
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
+        ) from None
+    finally:
+        if executor:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def chunks(source: BinaryIO, size: int) -> Iterator[list[bytes] | None]:
+    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
+    lines: queue.Queue[bytes | None] = queue.Queue(maxsize=4 * size)
+
+    def read() -> None:
+        try:
+            while line := source.readline():
+                lines.put(line)
+        finally:
+            lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=0.01)
+        except queue.Empty:
+            yield None
+            line = lines.get()
+        chunk: list[bytes] = []
+        while line is not None:
+            chunk.append(line)
+            if len(chunk) == size:
+                break
+            try:
+                line = lines.get(timeout=0.01)
+            except queue.Empty:
+                break
+        if chunk:
+            yield chunk
+        if line is None:
+            return
+
+
+@lru_cache(maxsize=1)
+def _translator(model: str, device: str) -> Translator:
+    return load(model, device)
+
+
+def translate_chunk(settings: LineSettings, raw_lines: list[bytes]) -> TranslatedChunk:
+    """Translate some lines, in whatever process this is."""
+    translator = _translator(settings.model, settings.device)
+    remarks: list[tuple[int, str]] = []
+    texts = []
+    for offset, raw in enumerate(raw_lines):
+        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        try:
+            texts.append(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            texts.append(raw.decode("utf-8", "replace"))
+            remarks.append((offset, "is not valid UTF-8: the bytes that are not are read as U+FFFD"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LongTextWarning)
+        translations = translator.translate(
+            texts,
+            settings.options,
+            prefix=settings.prefix,
+            alignment=settings.alignment,
+            batch_size=settings.batch_size,
+        )
+    remarks += [
+        (each.message.index, str(each.message))
+        for each in caught
+        if isinstance(each.message, LongTextWarning)
+    ]
+    lines = [line for each in translations for line in output_lines(each, settings)]
+    return TranslatedChunk(lines, sorted(remarks))
+
+
+def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
+    """The `nbest` lines of one input line; ranks that there are no hypotheses for give blank lines."""
+    lines = []
+    for each in (translation.nbest or [translation])[: settings.options.nbest]:
+        columns = [each.text]
+        if settings.scores:
+            columns.append(f"{each.score:.6f}" if each.tokens or each.token_scores else "")
+        if settings.alignment:
+            columns.append(pharaoh(each.alignment or []))
+        lines.append("\t".join(columns) if any(columns) else "")
+    return lines + [""] * (settings.options.nbest - len(lines))

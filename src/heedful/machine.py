@@ -1,0 +1,43 @@
+"""What there is to compute on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from heedful.errors import UserError
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; `auto` is the best one that there is."""
+    present = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if name == "auto":
+        name = next(each for each, there in present.items() if there)
+    if not present.get(name, False):
+        there = ", ".join(each for each in present if present[each])
+        raise UserError(f"this machine (or this build of torch) has no device {name!r}: choose from {there}")
+    return torch.device(name)
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use, by its affinity and its control group."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(cores, int(quota) // int(period)))
+    except (OSError, ValueError):  # no control group, or no quota
+        return cores
+
+
+def supports_bf16(device: torch.device) -> bool:
+    """Whether bf16 is worth it on this device; on CPUs it is slower than fp32 where it is emulated."""
+    return device.type == "cuda" and torch.cuda.is_bf16_supported()

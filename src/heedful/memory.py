@@ -1,0 +1,45 @@
+"""How much memory this process may take."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+CGROUP_FILES = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+
+
+def memory_limit() -> int:
+    """Bytes: the least of the machine's memory, the control group's limit and the process's resource limit."""
+    limits = [_physical_memory()]
+    for file in [*CGROUP_FILES, *_own_cgroup_files()]:
+        try:
+            limits.append(int(Path(file).read_text()))
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+    if sys.platform != "win32":
+        import resource
+
+        limits += [
+            soft
+            for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+            if (soft := resource.getrlimit(kind)[0]) != resource.RLIM_INFINITY
+        ]
+    return min(limits)
+
+
+def _own_cgroup_files() -> list[str]:
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    return [f"/sys/fs/cgroup{line.split(':', 2)[2]}/memory.max" for line in lines if line.startswith("0::")]
+
+
+def _physical_memory() -> int:
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 4 * 2**30  # Windows tells it only through its own interface: assume little

@@ -1,0 +1,35 @@
+"""A model's parameters by name, and their way into a model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from heedful.errors import UserError
+
+
+def parameter_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """The parameters by name; one that is used in two places has one name."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+@torch.no_grad()
+def load_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Copy saved parameters into a model; a name or a shape that does not fit is an error that lists it."""
+    parameters = dict(model.named_parameters())
+    missing, unknown = sorted(parameters.keys() - tensors.keys()), sorted(tensors.keys() - parameters.keys())
+    if missing or unknown:
+        raise UserError(
+            f"the weights do not fit the model: missing {_some(missing)}; not part of the model {_some(unknown)}"
+        )
+    for name, parameter in parameters.items():
+        if parameter.shape != tensors[name].shape:
+            raise UserError(
+                f"the weights do not fit the model: {name} is {tuple(tensors[name].shape)}, "
+                f"expected {tuple(parameter.shape)}"
+            )
+        parameter.copy_(tensors[name])
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") or "nothing"

@@ -1,0 +1,218 @@
+"""What users hold: a loaded model with the verbs of its task."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heedful.alignment import Aligner, Alignment
+from heedful.data.tokenizer import Tokenizer
+from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
+from heedful.decoding.options import DecodingOptions, length_penalty
+from heedful.decoding.scheduler import decode
+from heedful.errors import UserError
+from heedful.machine import choose_device
+from heedful.model_folder import ModelConfig, load_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.segmentation import split_line
+from heedful.tasks.translation import collate, token_log_probabilities
+
+# What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
+# separate its columns.
+_BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+DEFAULT_BEAM = 5
+DEFAULT_BATCH_SIZE = 64
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
+
+    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
+    `alignment` holds pairs (source word, target word), if asked for.
+    """
+
+    text: str
+    score: float = 0.0
+    tokens: list[str] = field(default_factory=list)
+    token_scores: list[float] = field(default_factory=list)
+    alignment: Alignment | None = None
+    nbest: list[Translation] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Score:
+    """The log-probability of a target text given its source, by token, and over the length penalty."""
+
+    log_probability: float
+    token_scores: list[float]
+    score: float
+
+
+class Translator:
+    """A translation model, ready to use."""
+
+    def __init__(self, model: EncoderDecoder, tokenizer: Tokenizer, config: ModelConfig) -> None:
+        self.model, self.tokenizer, self.config = model, tokenizer, config
+        self._aligner: Aligner | None = None
+
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int = DEFAULT_BEAM,
+        nbest: int = 1,
+        prefix: str = "",
+        alignment: bool = False,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> list[Translation]:
+        """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
+
+        A blank text stays blank. A text longer than the model can take is translated in pieces. `prefix` is
+        a text that every translation is to begin with.
+        """
+        lines = [texts] if isinstance(texts, str) else list(texts)
+        options = options or DecodingOptions(beam=beam, nbest=nbest)
+        pieces = [self._pieces(index, line) for index, line in enumerate(lines)]
+        flat = [piece for group in pieces for piece in group]
+        with one_thread():
+            results = iter(self._translate_pieces(flat, options, prefix, alignment, batch_size))
+        return [_join(group, list(islice(results, len(group)))) for group in pieces]
+
+    def _pieces(self, index: int, line: str) -> list[str]:
+        """The line itself, its pieces if it is too long, or nothing if it is blank."""
+        if not line.strip():
+            return []
+        longest = self.model.config.max_length
+        if len(self.tokenizer.encode(line)) <= longest:
+            return [line]
+        pieces = split_line(line, longest, lambda text: len(self.tokenizer.encode(text)))
+        warnings.warn(LongTextWarning(index, len(pieces), longest), stacklevel=3)
+        return pieces
+
+    def _translate_pieces(
+        self, texts: list[str], options: DecodingOptions, prefix: str, alignment: bool, batch_size: int
+    ) -> list[Translation]:
+        start = self.tokenizer.encode(prefix) if prefix else []
+        sources = self.tokenizer.encode_batch(texts)
+        requests = [Request(index, source, start) for index, source in enumerate(sources)]
+        results: list[Decoded | None] = [None] * len(texts)
+        for decoded in decode(self.model, requests, options, batch_size):
+            results[decoded.index] = decoded
+        return [
+            self._translation(source, decoded.hypotheses, alignment)
+            for source, decoded in zip(sources, results, strict=True)
+            if decoded is not None
+        ]
+
+    def _translation(self, source: list[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
+        alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
+        if alignment:
+            self._aligner = self._aligner or Aligner(self.model, self.tokenizer)
+            alignments = self._aligner.align([source] * len(hypotheses), [each.tokens for each in hypotheses])
+        nbest = [
+            Translation(
+                _BREAKS.sub(" ", self.tokenizer.decode(each.tokens)),
+                each.score,
+                [self.tokenizer.token_text(token) for token in each.tokens],
+                each.token_scores,
+                pairs,
+            )
+            for each, pairs in zip(hypotheses, alignments, strict=True)
+        ]
+        best = nbest[0]
+        return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Score]:
+        """The log-probabilities of given translations."""
+        if len(sources) != len(targets):
+            raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
+        source_ids, target_ids = self.tokenizer.encode_batch(sources), self.tokenizer.encode_batch(targets)
+        limit = self.model.longest_target
+        for number, ids in enumerate(target_ids, 1):
+            if limit is not None and len(ids) > limit:
+                raise UserError(
+                    f"target {number} has {len(ids)} subwords, but the model takes {limit} at most"
+                )
+        order = sorted(range(len(sources)), key=lambda index: len(target_ids[index]))
+        scores: dict[int, Score] = {}
+        with one_thread(), torch.inference_mode():
+            for start in range(0, len(order), DEFAULT_BATCH_SIZE):
+                chosen = order[start : start + DEFAULT_BATCH_SIZE]
+                batch = collate(
+                    [np.array(source_ids[i]) for i in chosen], [np.array(target_ids[i]) for i in chosen]
+                )
+                rows = token_log_probabilities(self.model, batch.to(self.model.device))
+                scores.update({i: _score(row.tolist()) for i, row in zip(chosen, rows, strict=True)})
+        return [scores[index] for index in range(len(sources))]
+
+
+class LongTextWarning(UserWarning):
+    """The text of that index was longer than the model can take, and was translated in pieces."""
+
+    def __init__(self, index: int, pieces: int, longest: int) -> None:
+        super().__init__(
+            f"is longer than the {longest} subwords that the model takes: translated in {pieces} pieces"
+        )
+        self.index = index
+
+
+def _score(token_scores: list[float]) -> Score:
+    total = sum(token_scores)
+    return Score(total, token_scores, total / length_penalty(len(token_scores), 0.6))
+
+
+def _join(sources: list[str], pieces: list[Translation]) -> Translation:
+    """The translation of a text from those of its pieces."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return Translation("")
+    count = min(len(piece.nbest) for piece in pieces)
+    nbest = [_join_hypotheses(sources, [piece.nbest[rank] for piece in pieces]) for rank in range(count)]
+    best = nbest[0]
+    return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
+
+
+def _join_hypotheses(sources: list[str], pieces: list[Translation]) -> Translation:
+    alignment: Alignment | None = None if pieces[0].alignment is None else []
+    source_words = target_words = 0
+    for source, piece in zip(sources, pieces, strict=True):
+        if alignment is not None:
+            alignment += [(s + source_words, t + target_words) for s, t in piece.alignment or []]
+        source_words += len(source.split())
+        target_words += len(piece.text.split())
+    return Translation(
+        " ".join(piece.text for piece in pieces),
+        sum(piece.score for piece in pieces),
+        [token for piece in pieces for token in piece.tokens],
+        [score for piece in pieces for score in piece.token_scores],
+        alignment,
+    )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, where a sentence's result does not depend on what it is batched with."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def load(path: str | Path, device: str = "auto") -> Translator:
+    """Load a model folder."""
+    model, tokenizer, config = load_model_folder(Path(path))
+    torch.set_flush_denormal(True)
+    return Translator(model.to(choose_device(device)), tokenizer, config)

@@ -1,0 +1,67 @@
+"""What the training loop asks of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+Indices = NDArray[np.integer]
+
+
+class Batch(Protocol):
+    """What a task makes of some examples."""
+
+    @property
+    def num_targets(self) -> int:
+        """Target tokens, without padding."""
+
+    @property
+    def num_real(self) -> int:
+        """All tokens, without padding."""
+
+    @property
+    def num_tokens(self) -> int:
+        """All tokens, with padding."""
+
+    def halves(self) -> list[Self]:
+        """The batch in two parts, or by itself if it is of one example."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The held-out loss, other scores, and some examples to look at."""
+
+    loss: float
+    scores: dict[str, float] = field(default_factory=dict)
+    examples: list[dict[str, str]] = field(default_factory=list)
+
+
+class Task(Protocol):
+    """A thing to learn, with the model that is to learn it."""
+
+    @property
+    def width(self) -> int:
+        """The model's width, on which the paper's learning rate depends."""
+
+    @property
+    def largest_loss(self) -> float:
+        """A loss per target token that only a run that went wrong can have."""
+
+    def epoch_batches(self, epoch: int) -> list[Indices]:
+        """The batches of an epoch: a pure function of its number."""
+
+    def collate(self, indices: Indices) -> Batch:
+        """Some examples as tensors."""
+
+    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The summed loss to train on, and the summed loss to report."""
+
+    def validate(self) -> Validation:
+        """Measure the model, as it is now, on the held-out examples."""
+
+    def save_model(self, scores: dict[str, float]) -> None:
+        """Make the model folder hold the model as it is now."""

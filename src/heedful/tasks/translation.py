@@ -1,0 +1,122 @@
+"""Learning to translate: batches of sentence pairs, their loss, and what is measured on held-out pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.special_tokens import END, PAD, START
+from heedful.tasks.cross_entropy import linear_cross_entropy
+
+Ids = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class TranslationBatch:
+    """Sentence pairs as tensors: the decoder reads `target_BT`, and is to answer `labels_BT`."""
+
+    source_BS: Tensor
+    source_lengths_B: Tensor
+    target_BT: Tensor
+    labels_BT: Tensor
+    num_targets: int
+    num_real: int
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens on both sides, padding included."""
+        return self.source_BS.numel() + self.target_BT.numel()
+
+    def halves(self) -> list[TranslationBatch]:
+        """The batch in two parts, or by itself if it is of one pair."""
+        if len(self.source_BS) == 1:
+            return [self]
+        return [self._rows(rows) for rows in torch.arange(len(self.source_BS)).chunk(2)]
+
+    def _rows(self, rows: Tensor) -> TranslationBatch:
+        lengths, labels = self.source_lengths_B[rows], self.labels_BT[rows]
+        source = self.source_BS[rows][:, : int(lengths.max())]
+        width = int((labels != PAD).sum(1).max())
+        targets = int((labels != PAD).sum())
+        real = targets + int(lengths.sum())
+        return TranslationBatch(
+            source, lengths, self.target_BT[rows][:, :width], labels[:, :width], targets, real
+        )
+
+    def to(self, device: torch.device) -> TranslationBatch:
+        """The batch on another device."""
+        tensors = [self.source_BS, self.source_lengths_B, self.target_BT, self.labels_BT]
+        moved = [each.to(device, non_blocking=True) for each in tensors]
+        return TranslationBatch(*moved, self.num_targets, self.num_real)
+
+
+def pad_rows(rows: list[Ids], *, start: bool, end: bool) -> Tensor:
+    """Ids of different lengths as one tensor, with a start or end token added."""
+    length = max(len(row) for row in rows) + int(start) + int(end)
+    padded = np.full((len(rows), length), PAD, dtype=np.int64)
+    if start:
+        padded[:, 0] = START
+    for target, row in zip(padded, rows, strict=True):
+        target[int(start) : int(start) + len(row)] = row
+        if end:
+            target[int(start) + len(row)] = END
+    return torch.from_numpy(padded)
+
+
+def collate(sources: list[Ids], targets: list[Ids]) -> TranslationBatch:
+    """Sentence pairs as a batch."""
+    source_lengths = torch.tensor([len(row) + 1 for row in sources])
+    num_targets = sum(len(row) + 1 for row in targets)
+    return TranslationBatch(
+        pad_rows(sources, start=False, end=True),
+        source_lengths,
+        pad_rows(targets, start=True, end=False),
+        pad_rows(targets, start=False, end=True),
+        num_targets,
+        num_targets + int(source_lengths.sum()),
+    )
+
+
+def translation_loss(
+    model: EncoderDecoder, batch: TranslationBatch, label_smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The loss summed over the real target tokens, with and without label smoothing."""
+    hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    labels = batch.labels_BT.flatten()
+    real = (labels != PAD).nonzero()[:, 0]
+    hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
+    return linear_cross_entropy(hidden_ND, model.output.weight, labels[real], label_smoothing)
+
+
+def token_log_probabilities(model: EncoderDecoder, batch: TranslationBatch) -> list[Tensor]:
+    """Per pair, the log-probability of each target token and of the end."""
+    logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    labels_BT1 = batch.labels_BT[..., None]
+    scores_BT = (logits_BTV.gather(2, labels_BT1) - logits_BTV.logsumexp(2, keepdim=True))[..., 0]
+    return [row[labels != PAD] for row, labels in zip(scores_BT, batch.labels_BT, strict=True)]
+
+
+class Pairs(Protocol):
+    """Sentence pairs as token ids."""
+
+    def __len__(self) -> int: ...
+    def source(self, index: int) -> Ids: ...
+    def target(self, index: int) -> Ids: ...
+
+
+@torch.inference_mode()
+def mean_loss(model: EncoderDecoder, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float:
+    """The loss per target token, without label smoothing, over all pairs."""
+    total, count = 0.0, 0
+    for indices in batches:
+        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices])
+        total += float(translation_loss(model, batch.to(model.device), 0.0)[1])
+        count += batch.num_targets
+    return total / count

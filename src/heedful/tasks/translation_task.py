@@ -1,0 +1,99 @@
+"""Translation as the training loop sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heedful.data.batches import BucketedBatches
+from heedful.data.prepared import PreparedTranslation
+from heedful.decoding.hypothesis import Request
+from heedful.decoding.options import DecodingOptions
+from heedful.decoding.scheduler import decode
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.tasks.task import Indices, Validation
+from heedful.tasks.translation import TranslationBatch, collate, mean_loss, translation_loss
+
+# Decoding is the slow part of a validation: BLEU is taken over this many pairs at most.
+DECODED_PAIRS = 200
+SHOWN_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """How the task is to be learned."""
+
+    tokens_per_batch: int
+    label_smoothing: float
+    bf16: bool
+    seed: int
+
+
+class TranslationTask:
+    """Sentence pairs, the model that learns from them, and its validation."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        data: PreparedTranslation,
+        settings: LearningSettings,
+        save: Callable[[dict[str, float]], None],
+    ) -> None:
+        self.model, self.data, self.settings, self.save_model = model, data, settings, save
+        train, valid = data.train, data.valid
+        # One more than the ids: the end token.
+        self.batches = BucketedBatches(
+            train.source_lengths + 1, train.target_lengths + 1, settings.tokens_per_batch, settings.seed
+        )
+        self.valid_batches = BucketedBatches(
+            valid.source_lengths + 1, valid.target_lengths + 1, settings.tokens_per_batch, settings.seed
+        ).epoch(0)
+
+    @property
+    def width(self) -> int:
+        """The model's width."""
+        return self.model.config.width
+
+    @property
+    def largest_loss(self) -> float:
+        """Four times the loss of guessing all tokens alike."""
+        assert self.model.config.vocabulary_size is not None
+        return 4.0 * math.log(self.model.config.vocabulary_size)
+
+    def epoch_batches(self, epoch: int) -> list[Indices]:
+        """The batches of an epoch."""
+        return self.batches.epoch(epoch)
+
+    def collate(self, indices: Indices) -> TranslationBatch:
+        """Some pairs as tensors on the model's device."""
+        pairs = self.data.train
+        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices])
+        return batch.to(self.model.device)
+
+    def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss, with and without label smoothing."""
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            return translation_loss(self.model, batch, self.settings.label_smoothing)
+
+    def validate(self) -> Validation:
+        """The loss over all held-out pairs, BLEU over some of them, and a few translations."""
+        from sacrebleu.metrics import BLEU
+
+        valid = self.data.valid
+        loss = mean_loss(self.model, valid, self.valid_batches)
+        count = min(len(valid), DECODED_PAIRS)
+        requests = [Request(index, valid.source(index).tolist()) for index in range(count)]
+        texts = [""] * count
+        for result in decode(self.model, requests, DecodingOptions(beam=1), max_sentences=64):
+            texts[result.index] = self.data.tokenizer.decode(result.hypotheses[0].tokens)
+        references = [valid.target_text(index) for index in range(count)]
+        bleu = BLEU().corpus_score(texts, [references]).score
+        examples = [
+            {"source": valid.source_text(index), "translation": texts[index], "reference": references[index]}
+            for index in range(min(count, SHOWN_EXAMPLES))
+        ]
+        return Validation(loss, {"bleu": bleu}, examples)

@@ -1,0 +1,85 @@
+"""The settings of a training run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from heedful.errors import UserError
+from heedful.training.optimizer import OptimizerConfig
+from heedful.training.schedule import ScheduleConfig
+
+
+@dataclass(frozen=True)
+class LimitConfig:
+    """When a run ends: after steps, epochs or a time such as 30m; with none of them, when it stops improving."""
+
+    steps: int | None = None
+    epochs: int | None = None
+    budget: str | None = None
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("steps", "epochs", "budget") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise UserError(f"give only one of steps, epochs and budget, not {' and '.join(given)}")
+        for name in ("steps", "epochs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.budget is not None:
+            seconds(self.budget)
+
+
+@dataclass(frozen=True)
+class BatchConfig:
+    """Tokens, counted on both sides with padding, of an optimizer step and of what is in memory at once."""
+
+    tokens_per_step: int | None = None
+    tokens_per_batch: int | None = None
+
+
+@dataclass(frozen=True)
+class MachineConfig:
+    """What a run computes on: the parts of a step on `workers` side by side, with `threads` each."""
+
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    workers: int | None = None
+    threads: int | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+
+
+@dataclass(frozen=True)
+class SavingConfig:
+    """How often a run is validated and saved."""
+
+    validations: int = 10
+    validate_every_steps: int | None = None
+    checkpoint_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """All settings of the loop."""
+
+    limit: LimitConfig = field(default_factory=LimitConfig)
+    batches: BatchConfig = field(default_factory=BatchConfig)
+    machine: MachineConfig = field(default_factory=MachineConfig)
+    saving: SavingConfig = field(default_factory=SavingConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    label_smoothing: float = 0.1
+    ema_decay: float = 0.0
+    average_checkpoints: int = 0
+    seed: int = 1
+
+
+def seconds(text: str) -> float:
+    """`90s`, `30m`, `1h30m` or a bare number of seconds, in seconds."""
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
+    total = 0.0
+    if match:
+        total = sum(float(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True))
+    if total <= 0:
+        raise UserError(f"{text!r} is not a time: write it as 90s, 30m or 1h30m")
+    return total

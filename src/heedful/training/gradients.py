@@ -1,0 +1,71 @@
+"""The gradients of one optimizer step: in parallel, in a fixed order, and whatever the memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor, nn
+
+from heedful.errors import UserError
+from heedful.layers.dropout import seeded_dropout
+from heedful.tasks.task import Batch, Task
+
+
+class ParallelGradients:
+    """Computes the parts of a step side by side, each on threads of its own.
+
+    A part runs its operations on `threads` threads (one, as a rule): workers that share nothing but the weights
+    scale better than operations that are each split over all cores, and do not stall when a core is taken away.
+    """
+
+    def __init__(self, model: nn.Module, task: Task, workers: int, threads: int) -> None:
+        self.task = task
+        self.parameters = [each for each in model.parameters() if each.requires_grad]
+        self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads,))
+
+    def compute(self, batches: Sequence[Batch], seed: int, on_split: Callable[[], None]) -> float:
+        """Leave the gradient of the mean loss per target token in the parameters, and give that mean.
+
+        Where memory runs out, all is computed anew with every batch in two parts.
+        """
+        while True:
+            try:
+                return self._sum_parts(batches, seed)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+            halves = [half for batch in batches for half in batch.halves()]
+            if len(halves) == len(batches):
+                raise UserError(
+                    "a single example does not fit into memory: lower model.max_length, or take a smaller preset"
+                )
+            batches = halves
+            on_split()
+
+    def _sum_parts(self, batches: Sequence[Batch], seed: int) -> float:
+        targets = sum(batch.num_targets for batch in batches)
+        total = 0.0
+
+        def part(number: int, batch: Batch) -> tuple[tuple[Tensor, ...], Tensor]:
+            # Seeded by step and part, not by what ran before: a continued run draws the same masks.
+            with seeded_dropout(seed * 1_009 + number):
+                loss, plain = self.task.loss(batch)
+                return torch.autograd.grad(loss / targets, self.parameters), plain
+
+        for parameter in self.parameters:
+            parameter.grad = None
+        # Summed in the order of the parts, whichever is ready first: the result is the same every time.
+        for gradients, plain in self.pool.map(part, range(len(batches)), batches):
+            total += float(plain)
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        return total / targets
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether an error is torch's (CPU or GPU) or Python's way to say that memory ran out."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
+        sign in str(error) for sign in ("not enough memory", "can't allocate memory", "out of memory")
+    )

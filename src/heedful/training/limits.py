@@ -1,0 +1,59 @@
+"""How far a run has come, when it ends, and when it validates."""
+
+from __future__ import annotations
+
+import time
+
+from heedful.training.config import LimitConfig, SavingConfig, seconds
+from heedful.training.run_state import RunState
+
+
+class Clock:
+    """The seconds that a run has taken, over all the times that it was started."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.before = 0.0
+
+    def elapsed(self) -> float:
+        """Seconds from the first start, less the pauses."""
+        return self.before + time.monotonic() - self.started
+
+
+class Limit:
+    """The share of a run that is over, by the one limit that was set."""
+
+    def __init__(self, config: LimitConfig, saving: SavingConfig, clock: Clock) -> None:
+        self.config, self.saving, self.clock = config, saving, clock
+        self.budget = seconds(config.budget) if config.budget else None
+        # What the last validation and the saving after it take must fit into the budget too.
+        self.reserve = 0.0
+
+    def progress(self, state: RunState, batches_in_epoch: int) -> float | None:
+        """Between 0 and 1, or None for a run without limit."""
+        position = state.position
+        if self.config.steps is not None:
+            return position.step / self.config.steps
+        if self.config.epochs is not None:
+            return (position.epoch + position.batch / batches_in_epoch) / self.config.epochs
+        if self.budget is not None:
+            return min(1.0, self.clock.elapsed() / max(self.budget - self.reserve, 1e-9))
+        return None
+
+    def over(self, state: RunState) -> bool:
+        """Whether the run is at its end."""
+        if self.config.steps is not None:
+            return state.position.step >= self.config.steps
+        if self.config.epochs is not None:
+            return state.position.epoch >= self.config.epochs
+        if self.budget is not None:
+            return self.clock.elapsed() >= self.budget - self.reserve
+        return state.validations_since_best >= self.config.patience
+
+    def validation_due(self, before: float | None, after: float | None, step: int) -> bool:
+        """Whether to validate after the step that brought the run from `before` to `after`."""
+        if before is None or after is None or self.saving.validate_every_steps is not None:
+            assert self.saving.validate_every_steps is not None
+            return step % self.saving.validate_every_steps == 0
+        count = self.saving.validations
+        return int(before * count) < int(after * count)

@@ -1,0 +1,245 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from torch import nn
+
+from heedful.errors import UserError
+from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.tasks.task import Batch, Indices, Task, Validation
+from heedful.training.checkpoint import (
+    checkpoint_folders,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+)
+from heedful.training.config import TrainingConfig
+from heedful.training.gradients import ParallelGradients
+from heedful.training.limits import Clock, Limit
+from heedful.training.metrics import MetricsFile
+from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors, restore_optimizer
+from heedful.training.run_state import RunState
+from heedful.training.schedule import learning_rate
+from heedful.training.weights import MovingAverage, mean_of_files
+
+
+class Observer(Protocol):
+    """Who is told of what happens in a run."""
+
+    def step(self, row: dict[str, Any], progress: float | None) -> None:
+        """A step was taken."""
+
+    def validation(self, row: dict[str, Any], examples: list[dict[str, str]]) -> None:
+        """The model was measured."""
+
+    def message(self, text: str) -> None:
+        """Something happened that a person should know."""
+
+
+class Trainer:
+    """One run: takes steps until its limit, and can be stopped and continued after any of them."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        config: TrainingConfig,
+        folder: Path,
+        observer: Observer,
+        clock: Clock,
+    ) -> None:
+        self.model, self.task, self.config, self.observer, self.clock = model, task, config, observer, clock
+        self.checkpoints = folder / "checkpoints"
+        self.metrics = MetricsFile(folder / "metrics.jsonl")
+        machine = config.machine
+        assert machine.workers is not None and machine.threads is not None
+        self.workers = machine.workers
+        self.gradients = ParallelGradients(model, task, machine.workers, machine.threads)
+        self.optimizer = make_optimizer(model, config.optimizer)
+        self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
+        self.limit = Limit(config.limit, config.saving, clock)
+        self.state = RunState()
+        self.stop_requested: Callable[[], bool] = lambda: False
+        sizes = config.batches
+        assert sizes.tokens_per_step is not None and sizes.tokens_per_batch is not None
+        self.batches_per_step = max(1, round(sizes.tokens_per_step / sizes.tokens_per_batch))
+        self._saved_at = time.monotonic()
+
+    def resume(self) -> bool:
+        """Continue from the newest checkpoint, if there is one."""
+        found = checkpoint_folders(self.checkpoints)
+        if not found:
+            self.metrics.truncate(0)
+            return False
+        tensors, state = load_checkpoint(found[-1])
+        self.state = RunState.from_dict(state)
+        self.clock.before = self.state.elapsed
+        load_parameters(self.model, tensors["model"])
+        restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
+        if self.average:
+            self.average.restore(tensors["average"])
+        self.metrics.truncate(self.state.position.step)
+        return True
+
+    def run(self) -> bool:
+        """Train to the end; False if it was asked to stop before that."""
+        self.model.train()
+        with ThreadPoolExecutor(1) as ahead:
+            while not self.state.finished and not self.limit.over(self.state):
+                self._epoch(ahead)
+                if self.stop_requested() and not self.limit.over(self.state):
+                    self.save()
+                    return False
+        if not self.state.finished:
+            self._finish()
+        return True
+
+    def _epoch(self, ahead: ThreadPoolExecutor) -> None:
+        """Take the steps that are left of the epoch, each batch prepared while the one before it computes."""
+        position = self.state.position
+        batches = self.task.epoch_batches(position.epoch)
+        starts = range(position.batch, len(batches), self.batches_per_step)
+
+        def prepare(start: int) -> Future[list[Batch]]:
+            return ahead.submit(self._collate, batches[start : start + self.batches_per_step])
+
+        coming = prepare(starts[0])
+        for start in starts:
+            current = coming.result()
+            before = self.limit.progress(self.state, len(batches))
+            position.batch = start + self.batches_per_step
+            if position.batch < len(batches):
+                coming = prepare(position.batch)
+            self._step(current, before)
+            if position.batch >= len(batches):
+                position.epoch, position.batch = position.epoch + 1, 0
+            self._after_step(before, self.limit.progress(self.state, len(batches)))
+            if self.stop_requested() or self.limit.over(self.state):
+                return
+
+    def _collate(self, batches: list[Indices]) -> list[Batch]:
+        parts = [part for indices in batches for part in np.array_split(indices, self.workers * self.state.split)]
+        return [self.task.collate(part) for part in parts if len(part)]
+
+    def _step(self, batches: list[Batch], progress: float | None) -> None:
+        """One optimizer step over some batches."""
+        started = time.monotonic()
+        position = self.state.position
+        position.step += 1
+        rate = learning_rate(self.config.schedule, self.task.width, position.step, progress)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        seed = self.config.seed * 1_000_003 + position.step
+        loss = self.gradients.compute(batches, seed, self._note_split)
+        norm = float(clip_gradients(self.model, self.config.optimizer.clip_norm))
+        self._check(loss, norm)
+        self.optimizer.step()
+        if self.average:
+            self.average.update(position.step)
+        row = {
+            "step": position.step,
+            "epoch": position.epoch,
+            "loss": loss,
+            "learning_rate": rate,
+            "gradient_norm": norm,
+            "target_tokens": sum(batch.num_targets for batch in batches),
+            "padding": 1 - sum(batch.num_real for batch in batches) / sum(b.num_tokens for b in batches),
+            "seconds": time.monotonic() - started,
+        }
+        self.metrics.write("train", row)
+        self.observer.step(row, progress)
+
+    def _note_split(self) -> None:
+        self.state.split *= 2
+        self.observer.message("a batch did not fit into memory: going on with parts of half the size")
+
+    def _check(self, loss: float, norm: float) -> None:
+        what = None
+        if not math.isfinite(loss):
+            what = f"the loss is {loss}"
+        elif not math.isfinite(norm):
+            what = f"the norm of the gradient is {norm}"
+        elif loss > self.task.largest_loss:
+            what = f"the loss has grown to {loss:.1f}, far above that of a random guess"
+        if what:
+            raise UserError(
+                f"training went wrong at step {self.state.position.step}: {what}. The last good checkpoint is "
+                f"kept in {self.checkpoints}; try a lower training.schedule.learning_rate in another folder"
+            )
+
+    def _after_step(self, before: float | None, after: float | None) -> None:
+        over = self.limit.over(self.state)
+        if over or self.limit.validation_due(before, after, self.state.position.step):
+            with self.average.in_place() if self.average else nullcontext():
+                self._validate()
+            self.state.validation_steps.append(self.state.position.step)
+            self.save()
+        elif time.monotonic() - self._saved_at >= self.config.saving.checkpoint_seconds:
+            self.save()
+
+    def _validate(self) -> None:
+        """Measure the weights as they are now, and keep them if they are the best so far."""
+        started = time.monotonic()
+        self.model.eval()
+        result = self.task.validate()
+        self.model.train()
+        self._keep_if_best(result)
+        took = time.monotonic() - started
+        self.limit.reserve = 1.2 * took
+        row = {
+            "step": self.state.position.step,
+            "loss": result.loss,
+            **result.scores,
+            "seconds": took,
+            "elapsed": self.clock.elapsed(),
+        }
+        self.metrics.write("validation", row)
+        self.observer.validation(row, result.examples)
+
+    def _keep_if_best(self, result: Validation) -> None:
+        if self.state.best_loss is None or result.loss < self.state.best_loss:
+            self.state.best_loss, self.state.validations_since_best = result.loss, 0
+            self.task.save_model({"loss": result.loss, **result.scores})
+        else:
+            self.state.validations_since_best += 1
+
+    def save(self) -> None:
+        """Write a checkpoint, and remove those that are not needed any more."""
+        self.state.elapsed = self.clock.elapsed()
+        tensors = {
+            "model": parameter_tensors(self.model),
+            "optimizer": optimizer_tensors(self.model, self.optimizer),
+        }
+        if self.average:
+            tensors["average"] = self.average.tensors
+        save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
+        prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
+        self._saved_at = time.monotonic()
+
+    def _steps_to_average(self) -> list[int]:
+        count = self.config.average_checkpoints
+        return self.state.validation_steps[-count:] if count else []
+
+    def _finish(self) -> None:
+        """Measure the mean of the last checkpoints, where the recipe asks for it."""
+        steps = self._steps_to_average()
+        if len(steps) > 1:
+            last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
+            load_parameters(self.model, mean_of_files([self._model_file(step) for step in steps]))
+            self.observer.message(f"the mean of the last {len(steps)} checkpoints:")
+            self._validate()
+            load_parameters(self.model, last)
+        self.state.finished = True
+        self.save()
+
+    def _model_file(self, step: int) -> Path:
+        return self.checkpoints / f"step-{step:09d}" / "model.safetensors"

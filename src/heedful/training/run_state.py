@@ -1,0 +1,37 @@
+"""Where a run stands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Position:
+    """Steps taken, and the batch of the epoch that comes next."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+
+
+@dataclass
+class RunState:
+    """All of a run's state but its tensors; `split` is the number of parts a batch is computed in."""
+
+    position: Position = field(default_factory=Position)
+    best_loss: float | None = None
+    validations_since_best: int = 0
+    validation_steps: list[int] = field(default_factory=list)
+    split: int = 1
+    elapsed: float = 0.0
+    finished: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> RunState:
+        """The state that `to_dict` wrote."""
+        return RunState(**{**data, "position": Position(**data["position"])})

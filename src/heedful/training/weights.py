@@ -1,0 +1,53 @@
+"""Weights that are better than the last ones: a moving average of all steps, or the mean of checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+
+class MovingAverage:
+    """An exponential moving average of a model's parameters."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.model = model
+        self.tensors = {name: each.detach().clone() for name, each in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take in the parameters after a step; early on the average forgets faster, so that it is not stale."""
+        share = 1.0 - min(self.decay, (1 + step) / (10 + step))
+        torch._foreach_lerp_(list(self.tensors.values()), list(self.model.parameters()), share)
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take over a saved average."""
+        self.tensors = {name: tensors[name].to(each.device) for name, each in self.tensors.items()}
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The model computes with the averaged parameters inside the block."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    @torch.no_grad()
+    def _swap(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            parameter.data, self.tensors[name] = self.tensors[name], parameter.data
+
+
+def mean_of_files(files: list[Path]) -> dict[str, Tensor]:
+    """The mean of the tensors of several weight files, summed in double precision (paper, 6.1)."""
+    total: dict[str, Tensor] = {}
+    for file in files:
+        for name, tensor in load_file(file).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(files)).float() for name, tensor in total.items()}
