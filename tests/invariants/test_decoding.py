@@ -122,3 +122,15 @@ def test_a_row_refilled_is_a_row_fresh(model):
     for result in decode(model, requests, options, 2):
         (alone,) = decode(model, [requests[result.index]], options, 1)
         assert alone == result
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "none"])
+def test_targets_keep_within_the_models_positions(positions):
+    stack = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=3))
+    config = EncoderDecoderConfig(
+        VOCABULARY, width=24, max_length=13, positions=positions, encoder=stack, decoder=stack
+    )
+    model = EncoderDecoder(config).eval()
+    (result,) = decode(model, [Request(0, range(3, 16))], DecodingOptions(max_extra=23, min_length=13), 1)
+    longest = 13 if positions in ("learned", "rotary") else 36
+    assert 13 <= len(result.hypotheses[0].tokens) <= longest

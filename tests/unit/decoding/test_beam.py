@@ -2,6 +2,7 @@ import itertools
 import math
 
 import pytest
+import torch
 
 from heedful.decoding import DecodingOptions, Request, decode, length_penalty
 
@@ -66,7 +67,7 @@ def test_a_huge_beam_finds_the_best_of_all_sequences(table_model, alpha, seed):
 
 
 @pytest.mark.parametrize("beam", [1, 2, 3, 5, 11])
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.3])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 5.0])
 @pytest.mark.parametrize("end_bias", [-2.0, 0.0, 3.0])
 def test_the_early_stop_changes_nothing(table_model, beam, alpha, end_bias):
     for seed in range(3):
@@ -80,6 +81,24 @@ def test_the_early_stop_changes_nothing(table_model, beam, alpha, end_bias):
             expected = plain_beam_search(model, source, options, prefix)
             assert [(h.tokens, h.finished) for h in found] == [(t, done) for t, _, done in expected]
             assert [h.score for h in found] == pytest.approx([value for _, value, _ in expected], abs=1e-5)
+
+
+def test_a_longer_hypothesis_can_overtake_a_finished_one(table_model):
+    model = table_model(7)
+
+    def logits(source, tokens):
+        # Ending at once is likelier than going on, but after the first step there is one way only.
+        probabilities = torch.full((7,), 1e-6)
+        probabilities[END if len(tokens) == 8 else 3] = 1.0
+        if not tokens:
+            probabilities[[END, 3]] = torch.tensor([0.52, 0.48])
+        return probabilities.log()
+
+    model.logits = logits
+    (found,) = decode_one(model, Request(0, (3,)), DecodingOptions(beam=2, max_length=11))
+    assert found.tokens == [3] * 8
+    (found,) = decode_one(model, Request(0, (3,)), DecodingOptions(beam=2, max_length=11, length_penalty=0))
+    assert found.tokens == []
 
 
 def test_the_early_stop_saves_steps(table_model):
