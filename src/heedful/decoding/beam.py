@@ -1,0 +1,39 @@
+"""Beam search, of which greedy search is the case of one beam."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heedful.decoding.slots import Children, Slots
+from heedful.decoding.token_scores import TokenScores, top_tokens
+
+
+class BeamSearch:
+    """Goes on with the hypotheses of the largest sums of log-probabilities.
+
+    An ended hypothesis counts only if it is among them. Among equals the lower row comes first, then the
+    lower token id.
+    """
+
+    # All rows begin alike, so that the first stands for all.
+    first_rows = 1
+
+    def choose(self, scores: TokenScores, slots: Slots) -> Children:
+        """The best continuations of each sentence, as many as it has places."""
+        totals_NK = slots.totals[: slots.used]
+        sentences, beam = totals_NK.shape
+        # No more than `beam` continuations of one row can be among the best `beam` of the sentence.
+        tokens_RC = top_tokens(scores.logits_RV, min(beam, scores.logits_RV.shape[1]))
+        scores_NX = scores.log_probabilities(tokens_RC).cpu().numpy().reshape(sentences, -1)
+        tokens_NX = tokens_RC.cpu().numpy().reshape(sentences, -1)
+        per_row = tokens_NX.shape[1] // beam
+        totals_NX = totals_NK.repeat(per_row, axis=1) + scores_NX
+        best_NK = np.argsort(-totals_NX, axis=1, kind="stable")[:, :beam]
+        totals = np.take_along_axis(totals_NX, best_NK, 1)
+        totals[slots.own_rows >= slots.places[:, None]] = -np.inf
+        return Children(
+            best_NK // per_row,
+            np.take_along_axis(tokens_NX, best_NK, 1),
+            np.take_along_axis(scores_NX, best_NK, 1),
+            totals,
+        )

@@ -1,0 +1,49 @@
+"""What goes into decoding and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heedful.errors import UserError
+from heedful.special_tokens import END
+
+
+@dataclass(frozen=True)
+class Request:
+    """One sentence to decode: its number, its source ids (without END), and a forced start of its target."""
+
+    index: int
+    source: Sequence[int]
+    prefix: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if self.index < 0:
+            raise UserError(f"a request's index is {self.index}, but must be 0 or more")
+        for name, ids in (("source", self.source), ("prefix", self.prefix)):
+            if len(ids) and min(ids) <= END:
+                raise UserError(
+                    f"request {self.index}: its {name} holds a special token, id {min(ids)}; remove it"
+                )
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A decoded target.
+
+    `tokens` holds the forced prefix, but not END. `token_scores` are the model's own log-probabilities, END's
+    last if the hypothesis is finished. `score` is their sum divided by the length penalty for so many tokens.
+    """
+
+    tokens: list[int]
+    token_scores: list[float]
+    score: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The hypotheses for the request of that index: finished ones, best first, then any unfinished ones."""
+
+    index: int
+    hypotheses: list[Hypothesis]

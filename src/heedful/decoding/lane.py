@@ -1,0 +1,152 @@
+"""Sentences of similar length that are decoded side by side: their slots, and what waits to go into them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from heedful.decoding.hypothesis import Decoded, Request
+from heedful.decoding.options import DecodingOptions
+from heedful.decoding.seam import DecodingModel
+from heedful.decoding.slots import Children, Slots
+from heedful.decoding.token_scores import TokenScores
+from heedful.special_tokens import END, PAD
+
+# About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
+TOKENS_PER_PREFILL = 2048
+
+
+class Selection(Protocol):
+    """A way to choose the next tokens; `first_rows` rows of a sentence run from the start."""
+
+    first_rows: int
+
+    def choose(self, scores: TokenScores, slots: Slots) -> Children:
+        """The hypotheses of the coming step."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request and the most target tokens that it may get."""
+
+    request: Request
+    longest: int
+
+    @property
+    def source_length(self) -> int:
+        """The number of source tokens, END included."""
+        return len(self.request.source) + 1
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much a lane holds: sentences, source tokens of each (with END), target positions of each."""
+
+    sentences: int
+    source_length: int
+    target_length: int
+
+
+class Lane:
+    """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
+
+    def __init__(
+        self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room
+    ) -> None:
+        self.model, self.selection, self.room = model, selection, room
+        self.shortest = options.min_length
+        self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
+        self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options)
+        self.encoded: deque[tuple[Any, int, Job]] = deque()
+        self.free: list[int] = []
+
+    @property
+    def num_free(self) -> int:
+        """How many sentences could be put in at once."""
+        return self.room.sentences - self.slots.used + len(self.free)
+
+    @property
+    def running(self) -> bool:
+        """Whether any sentence is under way."""
+        return self.slots.used > len(self.free)
+
+    def fill(self, waiting: deque[Job]) -> None:
+        """Put what waits into the free slots, encoding groups of it as needed."""
+        while self.num_free and (waiting or self.encoded):
+            if not self.encoded:
+                self._encode(waiting)
+            self._insert(min(self.num_free, len(self.encoded)))
+
+    def _encode(self, waiting: deque[Job]) -> None:
+        group = max(1, TOKENS_PER_PREFILL // waiting[0].source_length)
+        jobs = [waiting.popleft() for _ in range(min(len(waiting), self.room.sentences, group))]
+        lengths = [job.source_length for job in jobs]
+        source_BS = np.full((len(jobs), max(lengths)), PAD, np.int64)
+        for row, job in enumerate(jobs):
+            source_BS[row, : lengths[row]] = [*job.request.source, END]
+        device = self.model.device
+        prefilled = self.model.prefill(
+            torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device)
+        )
+        self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
+
+    def _insert(self, count: int) -> None:
+        """Move encoded sentences, which are all of one group, into slots."""
+        taken = [self.encoded.popleft() for _ in range(count)]
+        fresh = count - len(self.free)
+        slots = [*self.free[:count], *range(self.slots.used, self.slots.used + fresh)]
+        self.free = self.free[count:]
+        self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
+        for slot, (_, _, job) in zip(slots, taken, strict=True):
+            self.slots.open(slot, job.request, self.shortest, job.longest)
+
+    def close_gaps(self) -> None:
+        """Move the last sentences into slots that nothing waits for, so that no step works for nothing."""
+        if not self.free:
+            return
+        free = set(self.free)
+        num_kept = self.slots.used - len(free)
+        moved = iter([slot for slot in range(num_kept, self.slots.used) if slot not in free])
+        kept = [next(moved) if slot in free else slot for slot in range(num_kept)]
+        self.state.select(kept)
+        self.slots.keep(kept)
+        self.free = []
+
+    def step(self) -> list[Decoded]:
+        """Decode one token of every sentence, and give those that are done; their slots are free."""
+        assert not self.free
+        slots, device = self.slots, self.model.device
+        logits_RV = self.model.step(
+            torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device), self.state
+        )
+        children = self._children(TokenScores(logits_RV))
+        parents_NK, done = slots.advance(children)
+        if (parents_NK != slots.own_rows).any():
+            first_rows = np.arange(slots.used)[:, None] * len(slots.own_rows)
+            self.state.reorder(torch.from_numpy((first_rows + parents_NK).reshape(-1)).to(device))
+        self.free = done.tolist()
+        return [Decoded(int(slots.sentences["index"][slot]), slots.hypotheses(slot)) for slot in self.free]
+
+    def _children(self, scores: TokenScores) -> Children:
+        """What the selection chooses, except where a prefix says what comes next."""
+        slots, device = self.slots, self.model.device
+        early_N = slots.early
+        early = early_N.repeat(len(slots.own_rows)) if early_N.any() else None
+        scores.forbid(None if early is None else torch.from_numpy(early).to(device))
+        children = self.selection.choose(scores, slots)
+        forced = slots.forced
+        if not len(forced):
+            return children
+        tokens_NK = children.tokens.copy()
+        tokens_NK[forced] = slots.forced_tokens(forced)
+        all_tokens_R1 = torch.from_numpy(tokens_NK.reshape(-1, 1)).to(device)
+        scores_NK = scores.log_probabilities(all_tokens_R1).cpu().numpy().reshape(tokens_NK.shape)
+        merged = Children(children.parents.copy(), tokens_NK, children.scores.copy(), children.totals.copy())
+        merged.parents[forced] = slots.own_rows
+        merged.scores[forced] = scores_NK[forced]
+        merged.totals[forced] = slots.totals[forced] + scores_NK[forced]
+        return merged

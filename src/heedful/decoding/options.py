@@ -1,0 +1,127 @@
+"""The settings of decoding, checked where they are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from heedful.errors import UserError
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """The divisor ((5 + |Y|) / 6) ** alpha of Wu et al. (2016); |Y| counts every scored token, END too."""
+    return math.pow((5.0 + length) / 6.0, alpha)
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """Draw tokens at random: from all, from the `top_k` likeliest, or the likeliest that make up `top_p`."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(
+            _is_number(self.temperature) and 0.0 < self.temperature < math.inf,
+            "temperature",
+            self.temperature,
+            "a number above 0",
+        )
+        _require(
+            self.top_k is None or _is_whole(self.top_k, 1),
+            "top_k",
+            self.top_k,
+            "a whole number from 1 up, or none",
+        )
+        _require(
+            self.top_p is None or (_is_number(self.top_p) and 0.0 < self.top_p <= 1.0),
+            "top_p",
+            self.top_p,
+            "a number above 0 and at most 1, or none",
+        )
+        _require(
+            _is_whole(self.seed, 0) and self.seed < 2**64,
+            "seed",
+            self.seed,
+            "a whole number from 0 to 2**64 - 1",
+        )
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How to search; lengths count target tokens without END, and `beam` 1 is greedy.
+
+    Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
+    prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
+    """
+
+    beam: int = 1
+    nbest: int = 1
+    length_penalty: float = 0.6
+    min_length: int = 0
+    max_length: int | None = None
+    max_extra: int = 50
+    sampling: SamplingOptions | None = None
+
+    def __post_init__(self) -> None:
+        whole = "a whole number from {} up"
+        _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
+        _require(_is_whole(self.nbest, 1), "nbest", self.nbest, whole.format(1))
+        _require(
+            _is_number(self.length_penalty) and 0.0 <= self.length_penalty < math.inf,
+            "length_penalty",
+            self.length_penalty,
+            "a number from 0 up (the paper uses 0.6, 0 turns it off)",
+        )
+        _require(_is_whole(self.min_length, 0), "min_length", self.min_length, whole.format(0))
+        _require(_is_whole(self.max_extra, 0), "max_extra", self.max_extra, whole.format(0))
+        _require(
+            self.max_length is None or _is_whole(self.max_length, 0),
+            "max_length",
+            self.max_length,
+            whole.format(0) + ", or none",
+        )
+        self._check_together()
+
+    def _check_together(self) -> None:
+        if self.sampling is None and self.nbest > self.beam:
+            raise UserError(
+                f"nbest is {self.nbest}, but a beam of {self.beam} holds {self.beam} hypotheses at most: "
+                f"lower nbest, or set beam to at least {self.nbest}"
+            )
+        if self.sampling is not None and self.beam != 1:
+            raise UserError(
+                f"beam is {self.beam}, but sampling draws hypotheses one by one: "
+                "leave beam at 1, and set nbest for several samples"
+            )
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise UserError(
+                f"min_length is {self.min_length}, more than max_length, which is {self.max_length}: "
+                "lower min_length or raise max_length"
+            )
+
+    @property
+    def rows(self) -> int:
+        """How many hypotheses of a sentence are under way at a time."""
+        return self.beam if self.sampling is None else self.nbest
+
+    def longest_target(self, length: int) -> int:
+        """The most tokens for a source (or a prefix, if that is longer) of `length` tokens."""
+        if self.max_length is not None:
+            return self.max_length
+        return max(length + self.max_extra, self.min_length)
+
+
+def _is_whole(value: object, lowest: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= lowest
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _require(right: bool, name: str, value: object, allowed: str) -> None:
+    if not right:
+        raise UserError(f"{name} is {value!r}, but must be {allowed}")

@@ -1,0 +1,46 @@
+"""What decoding asks of a model."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+
+class DecodingState(Protocol):
+    """Slots for sentences, 0 .. num_sentences - 1 in use, each with a fixed number of rows."""
+
+    num_sentences: int
+
+    def insert(self, slots: list[int], prefilled: Any, rows: list[int]) -> None:
+        """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
+
+    def reorder(self, parents_R: Tensor) -> None:
+        """Let row r continue from row `parents_R[r]` of the same sentence."""
+
+    def select(self, slots: list[int]) -> None:
+        """Keep these slots, in this order, at the front."""
+
+
+class DecodingModel(Protocol):
+    """A model that encodes once and then goes on one token a step."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+
+    @property
+    def longest_target(self) -> int | None:
+        """The most target tokens that the model can take, if there is a limit."""
+
+    def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Any:
+        """Encode sentences, each of which ends with END and then padding."""
+
+    def new_state(
+        self, num_sentences: int, beam: int, source_length: int, target_length: int
+    ) -> DecodingState:
+        """Room for that many sentences, rows of each, and tokens."""
+
+    def step(self, tokens_R: Tensor, state: Any) -> Tensor:
+        """The next logits R V, given the last token of every row in use; the caller may overwrite them."""

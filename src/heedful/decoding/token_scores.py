@@ -1,0 +1,91 @@
+"""Log-probabilities and the likeliest tokens of a step, without a log-softmax over the whole vocabulary.
+
+Everything here is computed row by row, so that a row's result does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from heedful.special_tokens import END, PAD, START
+
+# Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
+BLOCK = 64
+# With fewer blocks than this for each token wanted, too many would have to be looked into.
+FEWEST_BLOCKS = 6
+# Elements of scratch space for the softmax: it stays in the processor's cache.
+SCRATCH = 2**19
+
+_LOW_HALF = 0x7FFFFFFF
+
+
+class TokenScores:
+    """The logits of one step, some of which can be forbidden, and the log-probabilities they stand for."""
+
+    def __init__(self, logits_RV: Tensor) -> None:
+        self.logits_RV = logits_RV.float()
+        self.peak_R1 = self.logits_RV.amax(-1, keepdim=True)
+        self.log_peak_R1 = _peak_probability(self.logits_RV).log_()
+
+    def log_probabilities(self, tokens_RC: Tensor) -> Tensor:
+        """The model's log-probability of some tokens of each row, never above 0; -inf for forbidden ones."""
+        return (self.logits_RV.gather(1, tokens_RC) - self.peak_R1) + self.log_peak_R1
+
+    def forbid(self, early_R: Tensor | None) -> None:
+        """Rule out padding and the start token, and the end token in the rows where `early_R` is True."""
+        self.logits_RV[:, [PAD, START]] = -torch.inf
+        if early_R is not None:
+            self.logits_RV[early_R, END] = -torch.inf
+
+
+def top_tokens(logits_RV: Tensor, count: int) -> Tensor:
+    """The ids of the `count` largest logits of each row, largest first, the lower id first among equals."""
+    num_blocks = -(-logits_RV.shape[1] // BLOCK)
+    if num_blocks >= FEWEST_BLOCKS * count:
+        return _top_by_blocks(logits_RV, count, num_blocks)
+    values_RC, tokens_RC = logits_RV.topk(count)
+    # torch.topk leaves open which of equal values it takes: a matter of order, and of choice at the border.
+    tokens_RC = tokens_RC.gather(1, _sorted_places(values_RC, tokens_RC, count))
+    tied_R = (logits_RV >= values_RC[:, -1:]).sum(-1) > count
+    if tied_R.any():
+        tied_RV = logits_RV[tied_R]
+        tokens_RC[tied_R] = _sorted_places(tied_RV, torch.arange(tied_RV.shape[1]).to(tied_RV.device), count)
+    return tokens_RC
+
+
+def _top_by_blocks(logits_RV: Tensor, count: int, num_blocks: int) -> Tensor:
+    """Look only into the `count` blocks with the largest maxima."""
+    rows, size = logits_RV.shape
+    whole = size // BLOCK
+    maxima = logits_RV[:, : whole * BLOCK].reshape(rows, whole, BLOCK).amax(-1)
+    if whole < num_blocks:
+        maxima = torch.cat([maxima, logits_RV[:, whole * BLOCK :].amax(-1, keepdim=True)], dim=1)
+    # Any block left out has `count` others before it, each with a token that comes before all of its own.
+    blocks_RC = _sorted_places(maxima, torch.arange(num_blocks, device=logits_RV.device), count)
+    tokens = (blocks_RC[:, :, None] * BLOCK + torch.arange(BLOCK, device=logits_RV.device)).flatten(1)
+    values = logits_RV.gather(1, tokens.clamp(max=size - 1))
+    values.masked_fill_(tokens >= size, -torch.inf)
+    return tokens.gather(1, _sorted_places(values, tokens, count))
+
+
+def _sorted_places(values: Tensor, ids: Tensor, count: int) -> Tensor:
+    """Where in each row the `count` largest values are, largest first, the lower id first among equals."""
+    # Value and id make one number without equals: the float's bits, arranged to sort like the float (adding 0
+    # turns -0 into 0), above the id, which counts downwards.
+    bits = (values + 0.0).view(torch.int32)
+    ordered = bits ^ ((bits >> 31) & _LOW_HALF)
+    return ((ordered.long() << 32) | (_LOW_HALF - ids)).topk(count).indices
+
+
+def _peak_probability(logits_RV: Tensor) -> Tensor:
+    """The largest probability of each row, which is one over the sum of exp(logit - largest logit)."""
+    rows, size = logits_RV.shape
+    block = max(1, SCRATCH // size)
+    scratch = torch.empty(min(rows, block), size, device=logits_RV.device)
+    peaks = torch.empty(rows, 1, device=logits_RV.device)
+    for start in range(0, rows, block):
+        part = logits_RV[start : start + block]
+        probabilities = torch.softmax(part, -1, out=scratch[: len(part)])
+        torch.amax(probabilities, -1, keepdim=True, out=peaks[start : start + block])
+    return peaks
