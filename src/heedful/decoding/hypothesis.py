@@ -22,9 +22,7 @@ class Request:
             raise UserError(f"a request's index is {self.index}, but must be 0 or more")
         for name, ids in (("source", self.source), ("prefix", self.prefix)):
             if len(ids) and min(ids) <= END:
-                raise UserError(
-                    f"request {self.index}: its {name} holds a special token, id {min(ids)}; remove it"
-                )
+                raise UserError(f"request {self.index}: its {name} holds a special token, id {min(ids)}; remove it")
 
 
 @dataclass(frozen=True)

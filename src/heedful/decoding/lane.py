@@ -54,9 +54,7 @@ class Room:
 class Lane:
     """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
 
-    def __init__(
-        self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room
-    ) -> None:
+    def __init__(self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room) -> None:
         self.model, self.selection, self.room = model, selection, room
         self.shortest = options.min_length
         self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
@@ -89,9 +87,7 @@ class Lane:
         for row, job in enumerate(jobs):
             source_BS[row, : lengths[row]] = [*job.request.source, END]
         device = self.model.device
-        prefilled = self.model.prefill(
-            torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device)
-        )
+        prefilled = self.model.prefill(torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device))
         self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
 
     def _insert(self, count: int) -> None:
@@ -120,9 +116,7 @@ class Lane:
         """Decode one token of every sentence, and give those that are done; their slots are free."""
         assert not self.free
         slots, device = self.slots, self.model.device
-        logits_RV = self.model.step(
-            torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device), self.state
-        )
+        logits_RV = self.model.step(torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device), self.state)
         children = self._children(TokenScores(logits_RV))
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():

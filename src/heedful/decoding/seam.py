@@ -37,9 +37,7 @@ class DecodingModel(Protocol):
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Any:
         """Encode sentences, each of which ends with END and then padding."""
 
-    def new_state(
-        self, num_sentences: int, beam: int, source_length: int, target_length: int
-    ) -> DecodingState:
+    def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Room for that many sentences, rows of each, and tokens."""
 
     def step(self, tokens_R: Tensor, state: Any) -> Tensor:

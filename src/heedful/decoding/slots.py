@@ -23,9 +23,7 @@ from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.errors import UserError
 from heedful.special_tokens import END, START
 
-SENTENCE = np.dtype(
-    [(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended")]
-)
+SENTENCE = np.dtype([(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended")])
 TOKEN = np.dtype([("token", np.int32), ("parent", np.int32), ("score", np.float32)])
 ENDED = np.dtype([("score", np.float64), ("length", np.int32), ("row", np.int32), ("end", np.float32)])
 
@@ -103,9 +101,7 @@ class Slots:
     def advance(self, children: Children) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Take in one step; gives the row of its own sentence that each row continues, and who is done."""
         if np.isnan(children.totals).any():
-            raise UserError(
-                "the model's scores are not numbers (NaN): its weights are damaged, or training diverged"
-            )
+            raise UserError("the model's scores are not numbers (NaN): its weights are damaged, or training diverged")
         used = self.used
         self.totals_before[:used] = self.totals[:used]
         running = children.totals > -np.inf
@@ -150,9 +146,7 @@ class Slots:
         history = self.history[slot, :length].tolist()
         ended = self.ended[slot, : self.sentences["num_ended"][slot]]
         found = []
-        for score, steps, row, end in ended[np.argsort(-ended["score"], kind="stable")][
-            : self.nbest
-        ].tolist():
+        for score, steps, row, end in ended[np.argsort(-ended["score"], kind="stable")][: self.nbest].tolist():
             tokens, scores = _walk(history[:steps], row)
             found.append(Hypothesis(tokens, [*scores, end], score, finished=True))
         totals = self.totals_before[slot].copy()

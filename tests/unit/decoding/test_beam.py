@@ -55,9 +55,7 @@ def plain_beam_search(model, source, options, prefix=()):
 @pytest.mark.parametrize("seed", range(7))
 def test_a_huge_beam_finds_the_best_of_all_sequences(table_model, alpha, seed):
     model, source, longest = table_model(6, seed=seed), (5, 3), 4
-    everything = [
-        tokens for length in range(longest + 1) for tokens in itertools.product((3, 4, 5), repeat=length)
-    ]
+    everything = [tokens for length in range(longest + 1) for tokens in itertools.product((3, 4, 5), repeat=length)]
     best = sorted(everything, key=lambda tokens: -score(model, source, tokens, alpha))
     options = DecodingOptions(beam=500, nbest=11, length_penalty=alpha, max_length=longest)
     found = decode_one(model, Request(0, source), options)
@@ -73,9 +71,7 @@ def test_the_early_stop_changes_nothing(table_model, beam, alpha, end_bias):
     for seed in range(3):
         model, source = table_model(17, end_bias=end_bias, seed=seed), (7, 3, 5)
         for nbest in {1, beam // 2 + 1, beam}:
-            options = DecodingOptions(
-                beam=beam, nbest=nbest, length_penalty=alpha, max_extra=8, min_length=seed % 3
-            )
+            options = DecodingOptions(beam=beam, nbest=nbest, length_penalty=alpha, max_extra=8, min_length=seed % 3)
             prefix = (4, 11)[: seed % 4]
             found = decode_one(model, Request(1, source, prefix), options)
             expected = plain_beam_search(model, source, options, prefix)

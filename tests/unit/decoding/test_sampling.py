@@ -82,9 +82,7 @@ def test_random_numbers_are_even_and_belong_to_their_place():
     assert uniform(0, np.array([23]), np.array([5]), np.array([29])) == numbers[23, 5, 29]
     assert not np.isin(uniform(1, index, sample, position), numbers).any()
     counts = np.histogram(numbers, 16, (0, 1))[0]
-    assert ((counts - numbers.size / 16) ** 2).sum() / (
-        numbers.size / 16
-    ) < 37.7  # chi-square, 15 degrees, 0.1 %
+    assert ((counts - numbers.size / 16) ** 2).sum() / (numbers.size / 16) < 37.7  # chi-square, 15 degrees, 0.1 %
     for axis in range(3):
         ahead, behind = np.delete(numbers, 0, axis), np.delete(numbers, -1, axis)
         assert abs(np.corrcoef(ahead.ravel(), behind.ravel())[0, 1]) < 0.04
@@ -97,9 +95,7 @@ def sample(model, requests, options, max_sentences=5, **settings):
 
 def test_first_tokens_of_samples_follow_the_model(table_model):
     model, count = table_model(13, spread=1.0), 3000
-    results = sample(
-        model, [Request(n, (3, 5)) for n in range(count)], SamplingOptions(seed=7), 61, max_length=1
-    )
+    results = sample(model, [Request(n, (3, 5)) for n in range(count)], SamplingOptions(seed=7), 61, max_length=1)
     found = Counter(h[0].tokens[0] if h[0].tokens else 2 for h in results.values())
     probabilities = model.log_probabilities((3, 5), ())[2:].exp()
     expected = count * (probabilities / probabilities.sum()).numpy()
@@ -126,9 +122,7 @@ def test_sampled_scores_are_the_models_own(table_model):
         assert len(hypotheses) == 7
         for h in hypotheses:
             scored = h.tokens + [2] * h.finished
-            scores = [
-                float(model.log_probabilities((4, 9), scored[:n])[token]) for n, token in enumerate(scored)
-            ]
+            scores = [float(model.log_probabilities((4, 9), scored[:n])[token]) for n, token in enumerate(scored)]
             assert h.token_scores == pytest.approx(scores, abs=1e-5)
             assert h.score == pytest.approx(sum(scores), abs=1e-4)
 

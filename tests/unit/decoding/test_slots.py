@@ -10,9 +10,7 @@ from heedful.errors import UserError
 
 @given(st.integers(1, 5), st.integers(1, 7), st.data())
 def test_children_are_placed_once_and_first_children_stay(sentences, places, data):
-    parents = data.draw(
-        st.lists(st.integers(0, places - 1), min_size=sentences * places, max_size=sentences * places)
-    )
+    parents = data.draw(st.lists(st.integers(0, places - 1), min_size=sentences * places, max_size=sentences * places))
     running = data.draw(st.lists(st.booleans(), min_size=sentences * places, max_size=sentences * places))
     parents = np.array(parents).reshape(sentences, places)
     running = np.array(running).reshape(sentences, places)

@@ -1,0 +1,107 @@
+import math
+
+import pytest
+import torch
+
+from heedful.errors import UserError
+from heedful.layers.attention import (
+    AttentionConfig,
+    CrossAttention,
+    SelfAttention,
+    attend_explicit,
+    attend_fused,
+    attention_weights,
+)
+from heedful.layers.positions import PositionScheme
+
+B, H, T, S, K, V = 3, 5, 7, 11, 13, 17
+
+
+def tensors(query_length: int = T, key_length: int = S) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    shapes = [(B, H, query_length, K), (B, H, key_length, K), (B, H, key_length, V)]
+    return [torch.randn(shape, generator=generator, requires_grad=True) for shape in shapes]
+
+
+def masks() -> dict[str, torch.Tensor | None]:
+    padding = torch.arange(S) < torch.tensor([S, 4, 1])[:, None]
+    some_rows_blind = torch.rand(B, 1, T, S, generator=torch.Generator().manual_seed(2)) < 0.3
+    some_rows_blind[1, :, 2] = False
+    return {"none": None, "padding": padding[:, None, None], "blind rows": some_rows_blind}
+
+
+@pytest.mark.parametrize("mask_name", masks())
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 1 / math.sqrt(K)])
+def test_fused_and_explicit_agree_forward_and_backward(mask_name: str, causal: bool, scale: float) -> None:
+    mask = masks()[mask_name]
+    outputs, gradients = [], []
+    for attend in (attend_fused, attend_explicit):
+        inputs = tensors()
+        output = attend(*inputs, mask, causal, scale, 0.0)
+        weights = torch.linspace(-1, 1, output.numel()).view_as(output)
+        gradients.append(torch.autograd.grad((output * weights).sum(), inputs))
+        outputs.append(output)
+    torch.testing.assert_close(*outputs, atol=1e-5, rtol=0)
+    for fused, explicit in zip(*gradients, strict=True):
+        torch.testing.assert_close(fused, explicit, atol=1e-5, rtol=0)
+        assert torch.isfinite(fused).all()
+
+
+@pytest.mark.parametrize("attend", [attend_fused, attend_explicit])
+def test_a_query_without_any_key_gives_zeros_and_finite_gradients(attend) -> None:
+    inputs = tensors()
+    mask = torch.ones(B, 1, T, S, dtype=torch.bool)
+    mask[0, :, 3] = False
+    output = attend(*inputs, mask, False, 0.3, 0.0)
+    assert (output[0, :, 3] == 0).all()
+    assert (output[0, :, 2] != 0).all()
+    for gradient in torch.autograd.grad(output.square().sum(), inputs):
+        assert torch.isfinite(gradient).all()
+
+
+def test_weights_are_the_softmax_of_equation_1() -> None:
+    query, key, _ = tensors()
+    scores = torch.einsum("bhtk,bhsk->bhts", query, key) / math.sqrt(K)
+    expected = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    torch.testing.assert_close(attention_weights(query, key, None, False, 1 / math.sqrt(K)), expected)
+
+
+def test_weights_sum_to_one_over_the_visible_keys() -> None:
+    query, key, _ = tensors(T, T)
+    weights = attention_weights(query, key, None, True, 0.5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, T))
+    assert (weights.triu(1) == 0).all()
+
+
+def test_attention_dropout_keeps_the_expected_output() -> None:
+    query, key, value = tensors()
+    plain = attend_fused(query, key, value, None, False, 0.3, 0.0)
+    torch.manual_seed(3)
+    mean = torch.stack([attend_fused(query, key, value, None, False, 0.3, 0.25) for _ in range(400)]).mean(0)
+    assert (mean - plain).abs().max() < 0.35
+    assert not torch.equal(mean, plain)
+
+
+def test_widths_of_keys_and_values_are_free() -> None:
+    config = AttentionConfig(num_heads=3, key_width=5, value_width=7)
+    attention = SelfAttention(11, config, PositionScheme(11, 5, 13))
+    assert attention.query_key_value_projection.weight.shape == (3 * (5 + 5 + 7), 11)
+    assert attention(torch.randn(2, 13, 11), torch.arange(13), None, True).shape == (2, 13, 11)
+    cross = CrossAttention(11, config)
+    key, value = cross.keys_values(torch.randn(2, 13, 11))
+    assert (key.shape, value.shape) == ((2, 3, 13, 5), (2, 3, 13, 7))
+
+
+def test_the_scale_is_a_setting() -> None:
+    scaled = SelfAttention(12, AttentionConfig(num_heads=3), PositionScheme(12, 4, 7))
+    unscaled = SelfAttention(12, AttentionConfig(num_heads=3, scaled=False), PositionScheme(12, 4, 7))
+    assert (scaled.scale, unscaled.scale) == (0.5, 1.0)
+    unscaled.load_state_dict(scaled.state_dict())
+    x = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(4))
+    assert not torch.allclose(scaled(x, torch.arange(7), None, False), unscaled(x, torch.arange(7), None, False))
+
+
+def test_heads_that_do_not_divide_the_width_are_refused() -> None:
+    with pytest.raises(UserError, match="cannot be split over 5 heads"):
+        SelfAttention(12, AttentionConfig(num_heads=5), PositionScheme(12, 2, 7))

@@ -1,0 +1,35 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from heedful.tasks import cross_entropy
+from heedful.tasks.cross_entropy import linear_cross_entropy
+
+N, D, V = 53, 7, 31
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("size", [1.0, 30.0])  # large logits take the path that subtracts the largest
+def test_it_equals_torch_in_double_precision(smoothing: float, size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_entropy, "ELEMENTS_PER_PIECE", 11 * V)  # several pieces, the last one smaller
+    generator = torch.Generator().manual_seed(1)
+    hidden = (torch.randn(N, D, generator=generator) * size).requires_grad_()
+    weight = torch.randn(V, D, generator=generator, requires_grad=True)
+    labels = torch.randint(0, V, (N,), generator=generator)
+    loss, plain = linear_cross_entropy(hidden, weight, labels, smoothing)
+    gradients = torch.autograd.grad(3 * loss, [hidden, weight])
+
+    exact = [each.detach().double().requires_grad_() for each in (hidden, weight)]
+    logits = exact[0] @ exact[1].T
+    expected = F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=0)
+    torch.testing.assert_close(plain.double(), F.cross_entropy(logits, labels, reduction="sum"), rtol=1e-5, atol=0)
+    for gradient, right in zip(gradients, torch.autograd.grad(3 * expected, exact), strict=True):
+        torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * size)
+
+
+def test_logits_that_would_overflow_do_not() -> None:
+    loss, _ = linear_cross_entropy(
+        torch.full((3, 1), 500.0), torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 0, 1]), 0.0
+    )
+    assert loss.item() == pytest.approx(1000.0)

@@ -1,0 +1,36 @@
+import pytest
+import torch
+
+from heedful.config import from_dict, merge
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.parameter_count import formula
+from heedful.presets import PRESETS
+
+
+def config(preset: str, **changes) -> EncoderDecoderConfig:
+    return from_dict(EncoderDecoderConfig, merge(PRESETS[preset]()["model"], {"vocabulary_size": 37_000, **changes}))
+
+
+def counted(settings: EncoderDecoderConfig) -> int:
+    with torch.device("meta"):
+        return sum(each.numel() for each in EncoderDecoder(settings).parameters())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"shared_embeddings": False},
+        {"tied_output": False, "positions": "learned"},
+        {"decoder": {"num_layers": 2, "norm": "pre", "attention": {"key_width": 24, "value_width": 40}}},
+    ],
+)
+def test_the_formula_equals_the_count(preset: str, changes: dict) -> None:
+    settings = config(preset, **changes)
+    assert formula(settings) == counted(settings)
+
+
+def test_the_papers_models_at_its_vocabulary() -> None:
+    assert f"{formula(config('translation_base')) / 1e6:.1f}" == "63.1"  # the paper says 65
+    assert f"{formula(config('translation_big')) / 1e6:.1f}" == "214.2"  # the paper says 213

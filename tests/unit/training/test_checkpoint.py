@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import torch
+
+from heedful.training.checkpoint import checkpoint_folders, load_checkpoint, prune_checkpoints, save_checkpoint
+from heedful.training.metrics import MetricsFile
+from heedful.training.weights import MovingAverage, mean_of_files
+
+
+def save(folder: Path, step: int) -> Path:
+    return save_checkpoint(folder, step, {"model": {"w": torch.full((3,), float(step))}}, {"step": step})
+
+
+def test_round_trip_to_the_last_bit(tmp_path: Path) -> None:
+    weights = {"w": torch.randn(5, 7), "b": torch.randn(3).T}
+    path = save_checkpoint(tmp_path, 7, {"model": weights, "other": {"x": torch.ones(1)}}, {"a": [1, None]})
+    tensors, state = load_checkpoint(path)
+    assert state == {"a": [1, None]}
+    assert torch.equal(tensors["model"]["w"], weights["w"])
+    assert tensors["other"]["x"].tolist() == [1.0]
+
+
+def test_half_written_checkpoints_are_not_seen_and_are_removed(tmp_path: Path) -> None:
+    save(tmp_path, 3)
+    (tmp_path / "writing-step-000000005").mkdir()
+    assert [each.name for each in checkpoint_folders(tmp_path)] == ["step-000000003"]
+    prune_checkpoints(tmp_path, set())
+    assert [each.name for each in tmp_path.iterdir()] == ["step-000000003"]
+
+
+def test_the_newest_and_the_chosen_ones_stay(tmp_path: Path) -> None:
+    for step in (2, 3, 5, 7):
+        save(tmp_path, step)
+    prune_checkpoints(tmp_path, {3})
+    assert [each.name for each in checkpoint_folders(tmp_path)] == ["step-000000003", "step-000000007"]
+
+
+def test_mean_of_checkpoints(tmp_path: Path) -> None:
+    files = [save(tmp_path, step) / "model.safetensors" for step in (2, 3, 7)]
+    assert mean_of_files(files)["w"].tolist() == [4.0] * 3
+
+
+def test_moving_average_and_its_swap() -> None:
+    model = torch.nn.Linear(3, 2)
+    first = model.weight.detach().clone()
+    average = MovingAverage(model, 0.75)
+    with torch.no_grad():
+        model.weight += 1.0
+    average.update(1000)
+    torch.testing.assert_close(average.tensors["weight"], first + 0.25)
+    with average.in_place():
+        torch.testing.assert_close(model.weight.detach(), first + 0.25)
+    torch.testing.assert_close(model.weight.detach(), first + 1.0)
+
+
+def test_metrics_after_a_step_are_dropped_also_half_a_line(tmp_path: Path) -> None:
+    metrics = MetricsFile(tmp_path / "metrics.jsonl")
+    for step in range(1, 6):
+        metrics.write("train", {"step": step, "loss": step / 3})
+    with metrics.path.open("a") as file:
+        file.write('{"kind": "train", "st')
+    metrics.truncate(3)
+    assert [line.split('"step": ')[1][0] for line in metrics.path.read_text().splitlines()] == ["1", "2", "3"]

@@ -1,0 +1,50 @@
+from heedful.training.config import LimitConfig, SavingConfig
+from heedful.training.limits import Clock, Limit
+from heedful.training.run_state import Position, RunState
+
+
+def at(step: int = 0, epoch: int = 0, batch: int = 0, since_best: int = 0) -> RunState:
+    return RunState(Position(step, epoch, batch), validations_since_best=since_best)
+
+
+def test_steps() -> None:
+    limit = Limit(LimitConfig(steps=20), SavingConfig(), Clock())
+    assert limit.progress(at(5), 7) == 0.25
+    assert not limit.over(at(19))
+    assert limit.over(at(20))
+
+
+def test_epochs_count_the_batches_in_them() -> None:
+    limit = Limit(LimitConfig(epochs=2), SavingConfig(), Clock())
+    assert limit.progress(at(epoch=1, batch=3), 6) == 0.75
+    assert not limit.over(at(epoch=1, batch=5))
+    assert limit.over(at(epoch=2))
+
+
+def test_a_budget_counts_the_time_of_earlier_starts_and_keeps_a_reserve() -> None:
+    clock = Clock()
+    limit = Limit(LimitConfig(budget="100s"), SavingConfig(), clock)
+    assert limit.progress(at(), 1) < 0.01
+    clock.before = 45.0
+    limit.reserve = 10.0
+    assert 0.5 <= limit.progress(at(), 1) < 0.51
+    clock.before = 90.0
+    assert limit.over(at())
+
+
+def test_without_limit_patience_decides() -> None:
+    limit = Limit(LimitConfig(patience=3), SavingConfig(validate_every_steps=50), Clock())
+    assert limit.progress(at(1000), 1) is None
+    assert not limit.over(at(since_best=2))
+    assert limit.over(at(since_best=3))
+
+
+def test_validations_are_spread_over_the_run() -> None:
+    limit = Limit(LimitConfig(steps=100), SavingConfig(validations=4), Clock())
+    due = [step for step in range(1, 101) if limit.validation_due((step - 1) / 100, step / 100, step)]
+    assert due == [25, 50, 75, 100]
+
+
+def test_validations_by_steps() -> None:
+    limit = Limit(LimitConfig(), SavingConfig(validate_every_steps=7), Clock())
+    assert [step for step in range(1, 22) if limit.validation_due(None, None, step)] == [7, 14, 21]
