@@ -1,0 +1,177 @@
+"""Aligned files or TSV files as blocks of raw pairs that know their files and line numbers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from heedful.data.text_files import (
+    MAX_LINE_BYTES,
+    STANDARD_INPUT,
+    can_be_read_once_only,
+    expand_files,
+    language_from_name,
+    language_pair_from_name,
+    read_line_blocks,
+    spool,
+)
+from heedful.errors import UserError
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class RawPairs:
+    """Consecutive pairs of raw lines, the names of their files, and the line number of the first."""
+
+    files: tuple[str, ...]
+    first_line: int
+    sources: list[bytes]
+    targets: list[bytes]
+    missing: tuple[int, ...] = ()  # places of TSV lines with fewer than two columns
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file by the name it was given, and the path it is read from (another one when it was spooled)."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """Sentence pairs in files: (source, target) couples of aligned files, or single TSV files."""
+
+    groups: tuple[tuple[CorpusFile, ...], ...]
+    source_language: str | None
+    target_language: str | None
+
+    @classmethod
+    def from_files(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> "ParallelCorpus":
+        """Source and target files (or patterns), the first aligned with the first, and so on."""
+        source_files, target_files = expand_files(sources), expand_files(targets)
+        if STANDARD_INPUT in source_files + target_files:
+            raise UserError(
+                "Standard input can only give a TSV (source, tab, target), not one side of a corpus."
+            )
+        if len(source_files) != len(target_files):
+            raise UserError(
+                f"{len(source_files)} source files ({_listed(source_files)}) stand against "
+                f"{len(target_files)} target files ({_listed(target_files)}): each needs its counterpart."
+            )
+        if not source_files:
+            raise UserError("No files were given: name at least one source file and one target file.")
+        return cls(
+            tuple(
+                (_named(source), _named(target))
+                for source, target in zip(source_files, target_files, strict=True)
+            ),
+            source_language or _common([language_from_name(file) for file in source_files]),
+            target_language or _common([language_from_name(file) for file in target_files]),
+        )
+
+    @classmethod
+    def from_tsv(
+        cls,
+        files: Sequence[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+    ) -> "ParallelCorpus":
+        """TSV files (or patterns) whose first column is the source and whose second is the target."""
+        expanded = expand_files(files)
+        if not expanded:
+            raise UserError("No files were given: name at least one TSV file.")
+        if expanded.count(STANDARD_INPUT) > 1:
+            raise UserError("Standard input can be given only once.")
+        source, target = _common([language_pair_from_name(file) for file in expanded]) or (None, None)
+        return cls(
+            tuple((_named(file),) for file in expanded), source_language or source, target_language or target
+        )
+
+    @property
+    def files(self) -> list[CorpusFile]:
+        """All files, group by group."""
+        return [file for group in self.groups for file in group]
+
+    @property
+    def reads_standard_input(self) -> bool:
+        """Whether one of the files is standard input."""
+        return any(file.name == STANDARD_INPUT for file in self.files)
+
+    def spooled(self, folder: Path) -> "ParallelCorpus":
+        """The same corpus, standard input and pipes copied into a folder, so that it can be read twice."""
+        spooled: dict[str, Path] = {}
+        for file in self.files:
+            if can_be_read_once_only(file.name) and file.name not in spooled:
+                folder.mkdir(parents=True, exist_ok=True)
+                spooled[file.name] = folder / f"spooled-{len(spooled)}"
+                spool(file.name, spooled[file.name])
+        groups = tuple(
+            tuple(replace(file, path=spooled.get(file.name, file.path)) for file in group)
+            for group in self.groups
+        )
+        return replace(self, groups=groups)
+
+    def blocks(self) -> Iterator[RawPairs]:
+        """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
+        for group in self.groups:
+            if len(group) == 1:
+                yield from _tsv_blocks(group[0])
+            else:
+                yield from _aligned_blocks(*group)
+
+
+def _named(file: str) -> CorpusFile:
+    return CorpusFile(file, Path(file))
+
+
+def _listed(files: list[str]) -> str:
+    return ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+
+
+def _common(values: list[_Value | None]) -> _Value | None:
+    return values[0] if all(value == values[0] for value in values) else None
+
+
+def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
+    name = "standard input" if file.name == STANDARD_INPUT else file.name
+    line = 1
+    for lines in read_line_blocks(file.path):
+        # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
+        columns = [text.split(b"\t", 2) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
+        missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
+        for place in missing:
+            columns[place] = [b"", b""]
+        yield RawPairs(
+            (name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
+        )
+        line += len(lines)
+
+
+def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs]:
+    source_blocks, target_blocks = read_line_blocks(source.path), read_line_blocks(target.path)
+    sources: list[bytes] = []
+    targets: list[bytes] = []
+    line = 1
+    while True:
+        sources = sources or next(source_blocks, [])
+        targets = targets or next(target_blocks, [])
+        size = min(len(sources), len(targets))
+        if size == 0:
+            break
+        yield RawPairs((source.name, target.name), line, sources[:size], targets[:size])
+        sources, targets, line = sources[size:], targets[size:], line + size
+    source_lines = line - 1 + len(sources) + sum(map(len, source_blocks))
+    target_lines = line - 1 + len(targets) + sum(map(len, target_blocks))
+    if source_lines != target_lines:
+        raise UserError(
+            f"{source.name} has {source_lines} lines but {target.name} has {target_lines}: "
+            "line by line they must be translations of each other."
+        )

@@ -1,0 +1,122 @@
+"""Byte-level subwords, shared by both languages: any text becomes ids, and the ids become the text again."""
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from heedful.errors import UserError
+
+PAD, START, END = 0, 1, 2
+# None of the brackets is in the alphabet of byte-level subwords, so that no text can become one of these.
+SPECIAL_TOKENS = ("⟨pad⟩", "⟨start⟩", "⟨end⟩")
+
+SMALLEST_VOCABULARY = 256 + len(SPECIAL_TOKENS)
+
+# A word with the space before it, one digit, a run of other signs, or white space. Marks belong to their
+# letters: without that, words of many scripts (such as Devanagari) would be cut at each vowel sign.
+_WORD_PATTERN = r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+_SPACE = "Ġ"  # how byte-level vocabularies spell a space
+
+
+def choose_vocabulary_size(num_characters: int) -> int:
+    """A vocabulary size for a corpus of so many characters, both languages counted together."""
+    size = 8 * math.sqrt(num_characters / 5)
+    return 8 * round(min(max(size, 400), 32_000) / 8)
+
+
+class Tokenizer:
+    """A trained subword vocabulary; decode(encode(text)) is the text in Unicode form NFC."""
+
+    def __init__(self, engine: tokenizers.Tokenizer) -> None:
+        self._engine = engine
+        self.vocabulary_size: int = engine.get_vocab_size()
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary_size: int) -> "Tokenizer":
+        """Learn at most vocabulary_size subwords by byte-pair encoding; the order of texts has no effect."""
+        if vocabulary_size < SMALLEST_VOCABULARY:
+            raise UserError(
+                f"A vocabulary of {vocabulary_size} is too small: the bytes and the special tokens alone "
+                f"take {SMALLEST_VOCABULARY}."
+            )
+        engine = tokenizers.Tokenizer(models.BPE())
+        # The space in front makes a word the same subword at the start of a line as inside it.
+        engine.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+        engine.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(tokenizers.Regex(_WORD_PATTERN), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        engine.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocabulary_size,
+            special_tokens=list(SPECIAL_TOKENS),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        engine.train_from_iterator(texts, trainer)
+        # Training registers the special tokens to be looked for in texts; here they must never be found.
+        content = json.loads(engine.to_str())
+        content["added_tokens"] = []
+        return cls.from_json(json.dumps(content, ensure_ascii=False))
+
+    @classmethod
+    def from_json(cls, content: str) -> "Tokenizer":
+        """The tokenizer that to_json wrote."""
+        try:
+            engine = tokenizers.Tokenizer.from_str(content)
+        except Exception as error:  # the library raises bare Exception for any flaw in the text
+            raise UserError(f"This is not a tokenizer: {error}.") from error
+        if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
+            raise UserError(
+                f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}."
+            )
+        return cls(engine)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """Read a tokenizer.json."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"The tokenizer {path} cannot be read: {error}") from error
+
+    def to_json(self) -> str:
+        """Everything about this tokenizer as one text."""
+        return self._engine.to_str(pretty=True)
+
+    def save(self, path: str | Path) -> None:
+        """Write a tokenizer.json."""
+        Path(path).write_text(self.to_json(), encoding="utf-8", newline="\n")
+
+    def encode(self, text: str) -> list[int]:
+        """The subword ids of one text, with no start or end token."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: list[str]) -> list[list[int]]:
+        """The subword ids of many texts, encoded in parallel threads."""
+        try:
+            encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
+        except TypeError:  # half a surrogate pair, which is no Unicode text
+            encodings = self._engine.encode_batch_fast(
+                [_without_surrogates(t) for t in texts], add_special_tokens=False
+            )
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of subword ids; special tokens are passed over, bytes that are no UTF-8 become U+FFFD."""
+        text: str = self._engine.decode([i for i in ids if i > END], skip_special_tokens=False)
+        return text
+
+    def starts_with_space(self, token_id: int) -> bool:
+        """Whether the text of a subword begins with a space, which is where most words begin."""
+        return str(self._engine.id_to_token(token_id)).startswith(_SPACE)
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
