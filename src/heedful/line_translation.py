@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import BinaryIO
+from typing import Protocol
 
 from heedful.alignment import pharaoh
 from heedful.decoding.options import DecodingOptions
@@ -36,6 +36,13 @@ class LineSettings:
     batch_size: int = 64
 
 
+class LineSource(Protocol):
+    """A stream of bytes that can be read by lines."""
+
+    def readline(self) -> bytes:
+        """The next line with its end, or nothing."""
+
+
 @dataclass(frozen=True)
 class TranslatedChunk:
     """Lines to write, and remarks by the number of the line within the chunk."""
@@ -47,7 +54,7 @@ class TranslatedChunk:
 def translate_lines(
     settings: LineSettings,
     workers: int,
-    source: BinaryIO,
+    source: LineSource,
     write: Callable[[list[str], int], None],
     remark: Callable[[int, str], None],
 ) -> None:
@@ -75,11 +82,11 @@ def translate_lines(
                 # Only long input is worth starting processes for.
                 executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
             if executor:
-                pending.append((first, len(lines), executor.submit(translate_chunk, settings, lines)))
+                pending.append((first, len(lines), executor.submit(translate_chunk, settings, first, lines)))
                 if len(pending) > 2 * workers:
                     finish_oldest()
             else:
-                finish(first, len(lines), translate_chunk(settings, lines))
+                finish(first, len(lines), translate_chunk(settings, first, lines))
             first += len(lines)
         while pending:
             finish_oldest()
@@ -92,7 +99,7 @@ def translate_lines(
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def chunks(source: BinaryIO, size: int) -> Iterator[list[bytes] | None]:
+def chunks(source: LineSource, size: int) -> Iterator[list[bytes] | None]:
     """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
     lines: queue.Queue[bytes | None] = queue.Queue(maxsize=4 * size)
 
@@ -130,8 +137,8 @@ def _translator(model: str, device: str) -> Translator:
     return load(model, device)
 
 
-def translate_chunk(settings: LineSettings, raw_lines: list[bytes]) -> TranslatedChunk:
-    """Translate some lines, in whatever process this is."""
+def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:
+    """Translate some lines, of which the first has the number `first`, in whatever process this is."""
     translator = _translator(settings.model, settings.device)
     remarks: list[tuple[int, str]] = []
     texts = []
@@ -150,6 +157,7 @@ def translate_chunk(settings: LineSettings, raw_lines: list[bytes]) -> Translate
             prefix=settings.prefix,
             alignment=settings.alignment,
             batch_size=settings.batch_size,
+            first_index=first,
         )
     remarks += [(each.message.index, str(each.message)) for each in caught if isinstance(each.message, LongTextWarning)]
     lines = [line for each in translations for line in output_lines(each, settings)]

@@ -15,7 +15,7 @@ import torch
 
 from heedful.alignment import Aligner, Alignment
 from heedful.data.tokenizer import Tokenizer
-from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
+from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
@@ -30,6 +30,8 @@ from heedful.tasks.translation import collate, token_log_probabilities
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 DEFAULT_BEAM = 5
 DEFAULT_BATCH_SIZE = 64
+# A request's number is that of its text times this, plus that of its piece.
+MOST_PIECES = 2**20
 
 
 @dataclass(frozen=True)
@@ -74,19 +76,33 @@ class Translator:
         prefix: str = "",
         alignment: bool = False,
         batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
     ) -> list[Translation]:
         """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
 
         A blank text stays blank. A text longer than the model can take is translated in pieces. `prefix` is
-        a text that every translation is to begin with.
+        a text that every translation is to begin with. `first_index` is the number of the first text in a longer
+        series: samples are drawn by seed and number.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         options = options or DecodingOptions(beam=beam, nbest=nbest)
         pieces = [self._pieces(index, line) for index, line in enumerate(lines)]
+        numbers = [
+            (first_index + index) * MOST_PIECES + number
+            for index, group in enumerate(pieces)
+            for number in range(len(group))
+        ]
         flat = [piece for group in pieces for piece in group]
+        sources = self.tokenizer.encode_batch(flat)
+        start = self.tokenizer.encode(prefix) if prefix else []
+        requests = [Request(number, source, start) for number, source in zip(numbers, sources, strict=True)]
         with one_thread():
-            results = iter(self._translate_pieces(flat, options, prefix, alignment, batch_size))
-        return [_join(group, list(islice(results, len(group)))) for group in pieces]
+            decoded = {each.index: each for each in decode(self.model, requests, options, batch_size)}
+            results = (
+                self._translation(source, decoded[number].hypotheses, alignment)
+                for number, source in zip(numbers, sources, strict=True)
+            )
+            return [_join(group, list(islice(results, len(group)))) for group in pieces]
 
     def _pieces(self, index: int, line: str) -> list[str]:
         """The line itself, its pieces if it is too long, or nothing if it is blank."""
@@ -98,21 +114,6 @@ class Translator:
         pieces = split_line(line, longest, lambda text: len(self.tokenizer.encode(text)))
         warnings.warn(LongTextWarning(index, len(pieces), longest), stacklevel=3)
         return pieces
-
-    def _translate_pieces(
-        self, texts: list[str], options: DecodingOptions, prefix: str, alignment: bool, batch_size: int
-    ) -> list[Translation]:
-        start = self.tokenizer.encode(prefix) if prefix else []
-        sources = self.tokenizer.encode_batch(texts)
-        requests = [Request(index, source, start) for index, source in enumerate(sources)]
-        results: list[Decoded | None] = [None] * len(texts)
-        for decoded in decode(self.model, requests, options, batch_size):
-            results[decoded.index] = decoded
-        return [
-            self._translation(source, decoded.hypotheses, alignment)
-            for source, decoded in zip(sources, results, strict=True)
-            if decoded is not None
-        ]
 
     def _translation(self, source: list[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)

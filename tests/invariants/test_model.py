@@ -68,7 +68,7 @@ def test_a_slot_refilled_is_a_slot_fresh(model: EncoderDecoder, source: torch.Te
     alone = decode_with_cache(model, source, target)
     state = model.new_state(3, 1, S, T)
     state.insert([0, 1, 2], prefilled, [0, 1, 2])
-    held, done = {0: 0, 1: 1, 2: 2}, {row: 0 for row in range(B)}
+    held, done = {0: 0, 1: 1, 2: 2}, dict.fromkeys(range(B), 0)
 
     def step() -> None:
         order = [held[slot] for slot in range(state.num_sentences)]

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from heedful.data.text_files import open_unpacked
 from heedful.errors import UserError
 
 if TYPE_CHECKING:

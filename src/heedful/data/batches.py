@@ -15,9 +15,7 @@ class BucketedBatches:
     The lengths are those of the rows that the model sees, so that they count the end token.
     """
 
-    def __init__(
-        self, source_lengths: Lengths, target_lengths: Lengths, tokens_per_batch: int, seed: int
-    ) -> None:
+    def __init__(self, source_lengths: Lengths, target_lengths: Lengths, tokens_per_batch: int, seed: int) -> None:
         assert len(source_lengths) == len(target_lengths), (len(source_lengths), len(target_lengths))
         if tokens_per_batch < 1:
             raise UserError(f"A batch of {tokens_per_batch} tokens holds nothing: give at least 1.")
@@ -38,11 +36,7 @@ class BucketedBatches:
         shuffled = np.argsort(random.random_raw(len(self._order_keys)), kind="stable")
         order = shuffled[np.argsort(self._order_keys[shuffled], kind="stable")]
         batches = np.split(order, self._cuts(order))
-        return (
-            [batches[i] for i in np.argsort(random.random_raw(len(batches)), kind="stable")]
-            if len(order)
-            else []
-        )
+        return [batches[i] for i in np.argsort(random.random_raw(len(batches)), kind="stable")] if len(order) else []
 
     def _cuts(self, order: Indices) -> list[int]:
         """Where new batches start, each taken as large as the budget allows; one pair alone may exceed it."""
@@ -61,7 +55,5 @@ class BucketedBatches:
     def padding_share(self, batches: list[Indices]) -> float:
         """The share of padding among all positions of these batches, both sides counted."""
         real = sum(int(self._sources[batch].sum() + self._targets[batch].sum()) for batch in batches)
-        padded = sum(
-            len(batch) * int(self._sources[batch].max() + self._targets[batch].max()) for batch in batches
-        )
+        padded = sum(len(batch) * int(self._sources[batch].max() + self._targets[batch].max()) for batch in batches)
         return 1 - real / padded if padded else 0.0

@@ -100,14 +100,10 @@ def clean_lines(lines: list[bytes]) -> tuple[list[str], list[tuple[int, Rule]]]:
     """What clean_line gives for each line: all texts, and the places where a rule applied, with the rule."""
     texts = _clean_plain_lines(lines)
     if texts is not None:
-        return texts, [
-            (place, Rule.BLANK) for place, text in enumerate(texts) if not text
-        ] if "" in texts else []
+        return texts, [(place, Rule.BLANK) for place, text in enumerate(texts) if not text] if "" in texts else []
     if len(lines) <= _FEW_LINES:
         cleaned = [clean_line(line) for line in lines]
-        return [text for text, _ in cleaned], [
-            (place, rule) for place, (_, rule) in enumerate(cleaned) if rule
-        ]
+        return [text for text, _ in cleaned], [(place, rule) for place, (_, rule) in enumerate(cleaned) if rule]
     # Few lines need more than the fast way: halve the block until they are found.
     middle = len(lines) // 2
     first_texts, first_rules = clean_lines(lines[:middle])

@@ -58,9 +58,7 @@ class ParallelCorpus:
         """Source and target files (or patterns), the first aligned with the first, and so on."""
         source_files, target_files = expand_files(sources), expand_files(targets)
         if STANDARD_INPUT in source_files + target_files:
-            raise UserError(
-                "Standard input can only give a TSV (source, tab, target), not one side of a corpus."
-            )
+            raise UserError("Standard input can only give a TSV (source, tab, target), not one side of a corpus.")
         if len(source_files) != len(target_files):
             raise UserError(
                 f"{len(source_files)} source files ({_listed(source_files)}) stand against "
@@ -69,10 +67,7 @@ class ParallelCorpus:
         if not source_files:
             raise UserError("No files were given: name at least one source file and one target file.")
         return cls(
-            tuple(
-                (_named(source), _named(target))
-                for source, target in zip(source_files, target_files, strict=True)
-            ),
+            tuple((_named(source), _named(target)) for source, target in zip(source_files, target_files, strict=True)),
             source_language or _common([language_from_name(file) for file in source_files]),
             target_language or _common([language_from_name(file) for file in target_files]),
         )
@@ -91,9 +86,7 @@ class ParallelCorpus:
         if expanded.count(STANDARD_INPUT) > 1:
             raise UserError("Standard input can be given only once.")
         source, target = _common([language_pair_from_name(file) for file in expanded]) or (None, None)
-        return cls(
-            tuple((_named(file),) for file in expanded), source_language or source, target_language or target
-        )
+        return cls(tuple((_named(file),) for file in expanded), source_language or source, target_language or target)
 
     @property
     def files(self) -> list[CorpusFile]:
@@ -114,8 +107,7 @@ class ParallelCorpus:
                 spooled[file.name] = folder / f"spooled-{len(spooled)}"
                 spool(file.name, spooled[file.name])
         groups = tuple(
-            tuple(replace(file, path=spooled.get(file.name, file.path)) for file in group)
-            for group in self.groups
+            tuple(replace(file, path=spooled.get(file.name, file.path)) for file in group) for group in self.groups
         )
         return replace(self, groups=groups)
 
@@ -149,9 +141,7 @@ def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
         missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
         for place in missing:
             columns[place] = [b"", b""]
-        yield RawPairs(
-            (name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
-        )
+        yield RawPairs((name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing)
         line += len(lines)
 
 

@@ -24,9 +24,7 @@ class CorpusEncoder:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._starts_word = np.array(
-            [tokenizer.starts_with_space(i) for i in range(tokenizer.vocabulary_size)]
-        )
+        self._starts_word = np.array([tokenizer.starts_with_space(i) for i in range(tokenizer.vocabulary_size)])
         self._forget()
 
     def _forget(self) -> None:
@@ -77,9 +75,7 @@ class CorpusEncoder:
             # Where a word begins there is its space, and a word holds no other space.
             self._remember(ordered, tokens, np.flatnonzero(self._starts_word[tokens]))
 
-    def _remember(
-        self, words: list[str], tokens: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64]
-    ) -> None:
+    def _remember(self, words: list[str], tokens: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64]) -> None:
         assert len(words) == len(starts), (len(words), len(starts))
         self._rows.update(zip(words, range(len(self._rows), len(self._rows) + len(words)), strict=True))
         self._lengths.frombytes(np.diff(starts, append=len(tokens)).astype(np.int64).tobytes())

@@ -29,9 +29,7 @@ class PairsWriter:
         self.num_pairs = 0
         self.num_tokens = 0
 
-    def write(
-        self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_]
-    ) -> None:
+    def write(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_]) -> None:
         """Append the chosen pairs of a block; ids and lengths hold all sources and then all targets."""
         num_sources = len(chosen)
         middle = int(lengths[:num_sources].sum())
@@ -59,9 +57,7 @@ class PreparedPairs:
         dtype = _token_dtype(tokenizer.vocabulary_size)
         self.source_lengths: npt.NDArray[np.int32] = np.load(folder / "source-lengths.npy")
         self.target_lengths: npt.NDArray[np.int32] = np.load(folder / "target-lengths.npy")
-        self._source_tokens, self._target_tokens = (
-            _mapped(folder / f"{side}-tokens.bin", dtype) for side in _SIDES
-        )
+        self._source_tokens, self._target_tokens = (_mapped(folder / f"{side}-tokens.bin", dtype) for side in _SIDES)
         self._source_offsets, self._target_offsets = (
             np.asarray(np.load(folder / f"{side}-offsets.npy", mmap_mode="r")) for side in _SIDES
         )

@@ -20,9 +20,7 @@ FILES_CHANGED = "A file of the corpus changed while it was being read: start aga
 _ENCODED_TOGETHER = 16_384
 
 
-def first_pass(
-    corpus: ParallelCorpus, keys_path: Path, report: Report, progress: ThrottledProgress
-) -> TokenizerSample:
+def first_pass(corpus: ParallelCorpus, keys_path: Path, report: Report, progress: ThrottledProgress) -> TokenizerSample:
     """Clean every pair, write the keys of the clean ones to a file, and sample texts for the tokenizer."""
     sample = TokenizerSample()
     done = 0
@@ -55,9 +53,7 @@ def _clean(block: RawPairs, corpus_name: str, report: Report) -> CleanedPairs:
 class SecondPass:
     """Reads a corpus again, applies the rules on lengths in subwords, and writes token ids."""
 
-    def __init__(
-        self, encoder: CorpusEncoder, max_length: int, report: Report, progress: ThrottledProgress
-    ) -> None:
+    def __init__(self, encoder: CorpusEncoder, max_length: int, report: Report, progress: ThrottledProgress) -> None:
         self._encoder = encoder
         self._max_length = max_length
         self._report = report
@@ -121,9 +117,7 @@ class SecondPass:
         too_long = over_long(sources, targets, self._max_length)
         for place in np.flatnonzero(too_long).tolist():
             sides = [
-                side
-                for side, many in (("source", sources), ("target", targets))
-                if many[place] > self._max_length
+                side for side, many in (("source", sources), ("target", targets)) if many[place] > self._max_length
             ]
             self._report.hit(
                 corpus_name,

@@ -32,9 +32,7 @@ class PrepareOptions:
 
     def __post_init__(self) -> None:
         if self.vocabulary_size is not None and self.vocabulary_size < SMALLEST_VOCABULARY:
-            raise UserError(
-                f"A vocabulary of {self.vocabulary_size} is too small: the least is {SMALLEST_VOCABULARY}."
-            )
+            raise UserError(f"A vocabulary of {self.vocabulary_size} is too small: the least is {SMALLEST_VOCABULARY}.")
         if self.max_length < 1:
             raise UserError(f"A maximum length of {self.max_length} leaves no pair: the least is 1.")
 

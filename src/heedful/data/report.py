@@ -24,9 +24,7 @@ class CorpusCounts:
 
     def __str__(self) -> str:
         hits = [f"{rule} {count:,}" for rule, count in self.hits.items()]
-        return f"{self.pairs_read:,} pairs read, {self.pairs_kept:,} kept" + "".join(
-            f", {hit}" for hit in hits
-        )
+        return f"{self.pairs_read:,} pairs read, {self.pairs_kept:,} kept" + "".join(f", {hit}" for hit in hits)
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,7 @@ class DataSummary:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "DataSummary":
         """The summary that to_dict gave."""
-        counts = {
-            part: values[part] and CorpusCounts(**values[part]) for part in ("train_files", "valid_files")
-        }
+        counts = {part: values[part] and CorpusCounts(**values[part]) for part in ("train_files", "valid_files")}
         return cls(**{**values, **counts})
 
 

@@ -102,9 +102,7 @@ def read_keys(path: Path) -> npt.NDArray[np.void]:
 class TokenizerSample:
     """A bounded sample of distinct pairs, chosen by content: the same from the same pairs in any order."""
 
-    def __init__(
-        self, max_bytes: int = MAX_SAMPLE_BYTES, max_word_bytes: int = MAX_SAMPLE_WORD_BYTES
-    ) -> None:
+    def __init__(self, max_bytes: int = MAX_SAMPLE_BYTES, max_word_bytes: int = MAX_SAMPLE_WORD_BYTES) -> None:
         self._max_bytes = max_bytes
         self._max_word_bytes = max_word_bytes
         self._largest_key = np.uint64(2**64 - 1)

@@ -98,7 +98,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 def _unpacked_blocks(path: str | Path) -> Iterator[bytes]:
     """The unpacked bytes of a file, without a byte order mark; every failure names the file."""
     try:
-        with _open_unpacked(Path(path)) as stream:
+        with open_unpacked(Path(path)) as stream:
             block = stream.read(_BLOCK_BYTES).removeprefix(_BYTE_ORDER_MARK)
             while block:
                 yield block
@@ -123,7 +123,8 @@ def _unreadable(path: str | Path, error: OSError) -> UserError:
     return UserError(f"{path} cannot be read: {error.strerror or error}.")
 
 
-def _open_unpacked(path: Path) -> BufferedReader | gzip.GzipFile | lzma.LZMAFile:
+def open_unpacked(path: Path) -> BufferedReader | gzip.GzipFile | lzma.LZMAFile:
+    """A file's contents, unpacked if it is a .gz or .xz file."""
     with path.open("rb") as file:
         start = file.read(max(map(len, _FIRST_BYTES.values())))
     expected = _FIRST_BYTES.get(path.suffix, b"")

@@ -9,8 +9,9 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import UserError
+from heedful.files import write_file
+from heedful.special_tokens import END, PAD, START
 
-PAD, START, END = 0, 1, 2
 # None of the brackets is in the alphabet of byte-level subwords, so that no text can become one of these.
 SPECIAL_TOKENS = ("⟨pad⟩", "⟨start⟩", "⟨end⟩")
 
@@ -18,13 +19,14 @@ SMALLEST_VOCABULARY = 256 + len(SPECIAL_TOKENS)
 
 # A word with the space before it, one digit, a run of other signs, or white space. Marks belong to their
 # letters: without that, words of many scripts (such as Devanagari) would be cut at each vowel sign.
+_BYTES = decoders.ByteLevel()
 _WORD_PATTERN = r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
 
 
 def choose_vocabulary_size(num_characters: int) -> int:
     """A vocabulary size for a corpus of so many characters, both languages counted together."""
-    size = 8 * math.sqrt(num_characters / 5)
+    size = 5 * math.sqrt(num_characters / 5)
     return 8 * round(min(max(size, 400), 32_000) / 8)
 
 
@@ -73,9 +75,7 @@ class Tokenizer:
         except Exception as error:  # the library raises bare Exception for any flaw in the text
             raise UserError(f"This is not a tokenizer: {error}.") from error
         if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
-            raise UserError(
-                f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}."
-            )
+            raise UserError(f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}.")
         return cls(engine)
 
     @classmethod
@@ -92,7 +92,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json."""
-        Path(path).write_text(self.to_json(), encoding="utf-8", newline="\n")
+        write_file(Path(path), self.to_json())
 
     def encode(self, text: str) -> list[int]:
         """The subword ids of one text, with no start or end token."""
@@ -116,6 +116,22 @@ class Tokenizer:
     def starts_with_space(self, token_id: int) -> bool:
         """Whether the text of a subword begins with a space, which is where most words begin."""
         return str(self._engine.id_to_token(token_id)).startswith(_SPACE)
+
+    def token_text(self, token: int) -> str:
+        """What one subword stands for, with its leading space, if it has one."""
+        return str(_BYTES.decode([self._engine.id_to_token(token) or ""]))
+
+    def word_of_token(self, ids: Iterable[int]) -> list[int]:
+        """For each subword, the number of the word that it is part of; words are separated by spaces."""
+        words: list[int] = []
+        word, fresh = -1, True
+        for token in ids:
+            text = self.token_text(token)
+            fresh = fresh or text.startswith(" ")
+            if fresh and text.strip(" "):
+                word, fresh = word + 1, False
+            words.append(max(word, 0))
+        return words
 
 
 def _without_surrogates(text: str) -> str:

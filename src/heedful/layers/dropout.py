@@ -57,7 +57,7 @@ def dropout(x: Tensor, probability: float) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, probability)
     threshold = round(probability * 256)
-    return _ByteDropout.apply(x, threshold) if threshold else x
+    return _ByteDropout.apply(x, threshold) if threshold else x  # type: ignore[no-untyped-call]
 
 
 class Dropout(nn.Module):

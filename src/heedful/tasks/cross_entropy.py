@@ -64,4 +64,4 @@ def linear_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported."""
     with torch.autocast(hidden_ND.device.type, enabled=False):
-        return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, labels_N, smoothing)
+        return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, labels_N, smoothing)  # type: ignore[no-untyped-call]

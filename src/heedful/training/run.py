@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import filelock
 import torch
 
+from heedful import __version__
 from heedful.data.corpus import ParallelCorpus
 from heedful.data.prepared import PreparedTranslation, PrepareOptions, prepare_translation
 from heedful.data.report import DataSummary
@@ -111,7 +112,9 @@ def _build(
     torch.set_flush_denormal(True)  # an operation on denormal numbers takes ten times as long
     torch.manual_seed(training.seed)
     model = EncoderDecoder(resolved.model).to(training.machine.device)
-    config = ModelConfig(resolved.model, source_language=languages[0], target_language=languages[1])
+    config = ModelConfig(
+        resolved.model, heedful_version=__version__, source_language=languages[0], target_language=languages[1]
+    )
 
     def save(scores: dict[str, float]) -> None:
         save_model_folder(out, model, data.tokenizer, config, model_card(config, out.name, scores, len(data.train)))
@@ -127,7 +130,7 @@ def _build(
 
 
 @contextmanager
-def _stop_on_signals(trainer: Trainer) -> Iterator[None]:
+def _stop_on_signals(trainer: Trainer[Any]) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) lets the step end and the run be saved; the second one acts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -21,9 +21,7 @@ from heedful.data.text_files import MAX_LINE_BYTES
 LINES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=13).map(str.encode),
     st.binary(max_size=13).map(lambda line: line.replace(b"\n", b"")),
-    st.sampled_from(
-        [b"", b" ", b"plain", b"a\tb", b"\x00", "caf\u0065\u0301".encode(), b"x" * (MAX_LINE_BYTES + 1)]
-    ),
+    st.sampled_from([b"", b" ", b"plain", b"a\tb", b"\x00", "caf\u0065\u0301".encode(), b"x" * (MAX_LINE_BYTES + 1)]),
 )
 
 

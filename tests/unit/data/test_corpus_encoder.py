@@ -8,9 +8,7 @@ from heedful.data.corpus_encoder import CorpusEncoder
 from heedful.data.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer.train(["the dog and the   cat", "der Hund\u00a0und die  Katze, 12"] * 9, 331)
-TEXTS = st.lists(
-    st.one_of(st.text(max_size=17), st.text(alphabet="ab \u00a0\u0301\n,1", max_size=11)), max_size=13
-)
+TEXTS = st.lists(st.one_of(st.text(max_size=17), st.text(alphabet="ab \u00a0\u0301\n,1", max_size=11)), max_size=13)
 
 
 def check(encoder: CorpusEncoder, texts: list[str]) -> None:

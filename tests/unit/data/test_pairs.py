@@ -16,9 +16,7 @@ def write_blocks(
         block = rows[start : start + 3]
         sides = [source for source, _ in block] + [target for _, target in block]
         ids = np.array([i for side in sides for i in side], np.uint32)
-        writer.write(
-            ids, np.array([len(side) for side in sides], np.int32), np.array(chosen[start : start + 3])
-        )
+        writer.write(ids, np.array([len(side) for side in sides], np.int32), np.array(chosen[start : start + 3]))
     writer.close()
     kept = [row for row, keep in zip(rows, chosen, strict=True) if keep]
     assert writer.num_pairs == len(kept)
@@ -26,14 +24,9 @@ def write_blocks(
 
 
 @pytest.mark.parametrize("vocabulary_size", [499, 65_536, 65_537, 100_003])
-def test_what_was_chosen_is_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vocabulary_size: int
-) -> None:
+def test_what_was_chosen_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vocabulary_size: int) -> None:
     rng = np.random.default_rng(3)
-    rows = [
-        tuple(rng.integers(3, vocabulary_size, rng.integers(1, 8)).tolist() for _ in range(2))
-        for _ in range(11)
-    ]
+    rows = [tuple(rng.integers(3, vocabulary_size, rng.integers(1, 8)).tolist() for _ in range(2)) for _ in range(11)]
     rows[4] = ([vocabulary_size - 1], [3])
     chosen = [True, False, True, False, True, True, False, False, False, True, True]
     write_blocks(tmp_path / "part", vocabulary_size, rows, chosen)

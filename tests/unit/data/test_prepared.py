@@ -32,25 +32,18 @@ def contents(prepared: PreparedTranslation, part: str) -> Pairs:
 
 
 def report_of(folder: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for line in (folder / "data-report.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    return [json.loads(line) for line in (folder / "data-report.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def test_clean_pairs_come_back_in_order_and_a_part_is_held_out(tmp_path: Path, sentence_pairs: Pairs) -> None:
-    prepared = prepare_translation(
-        corpus_of(tmp_path, sentence_pairs), None, tmp_path / "run", PrepareOptions()
-    )
+    prepared = prepare_translation(corpus_of(tmp_path, sentence_pairs), None, tmp_path / "run", PrepareOptions())
     train, valid = contents(prepared, "train"), contents(prepared, "valid")
     assert len(valid) == 6
     assert train == [pair for pair in sentence_pairs if pair not in valid]
     assert valid == [pair for pair in sentence_pairs if pair in valid]
     assert prepared.report.train_files.pairs_read == prepared.report.train_files.pairs_kept == 307
     assert (prepared.report.train_pairs, prepared.report.valid_pairs) == (301, 6)
-    assert (
-        prepared.report.train_tokens
-        == prepared.train.source_lengths.sum() + prepared.train.target_lengths.sum()
-    )
+    assert prepared.report.train_tokens == prepared.train.source_lengths.sum() + prepared.train.target_lengths.sum()
     assert prepared.report.vocabulary_size == prepared.tokenizer.vocabulary_size
     assert [entry.keys() for entry in report_of(tmp_path / "run")] == [{"summary"}]
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["data-report.jsonl", "prepared"]
@@ -120,9 +113,7 @@ def test_validation_files_keep_duplicates_and_uneven_pairs(tmp_path: Path, sente
     ]
 
 
-def test_held_out_sources_are_not_in_training_nor_in_the_tokenizer(
-    tmp_path: Path, sentence_pairs: Pairs
-) -> None:
+def test_held_out_sources_are_not_in_training_nor_in_the_tokenizer(tmp_path: Path, sentence_pairs: Pairs) -> None:
     # Each source comes twice with one translation and once with another.
     pairs = sentence_pairs * 2 + [(source, target + " anders") for source, target in sentence_pairs]
     prepared = prepare_translation(corpus_of(tmp_path, pairs), None, tmp_path / "run", PrepareOptions())
@@ -186,9 +177,7 @@ def test_a_run_that_broke_off_leaves_nothing_that_is_taken_for_whole(
     assert contents(PreparedTranslation.open(run), "train") == contents(prepared, "train")
 
 
-def test_a_given_tokenizer_is_used_as_it_is(
-    tmp_path: Path, sentence_pairs: Pairs, tokenizer: Tokenizer
-) -> None:
+def test_a_given_tokenizer_is_used_as_it_is(tmp_path: Path, sentence_pairs: Pairs, tokenizer: Tokenizer) -> None:
     corpus = corpus_of(tmp_path, [("Ω is new", "Ω ist neu"), *sentence_pairs])
     prepared = prepare_translation(corpus, None, tmp_path / "run", PrepareOptions(), tokenizer=tokenizer)
     assert prepared.tokenizer.to_json() == tokenizer.to_json()
@@ -198,9 +187,7 @@ def test_a_given_tokenizer_is_used_as_it_is(
 def test_a_packed_tsv_from_standard_input_is_like_the_two_files(
     tmp_path: Path, sentence_pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from_files = prepare_translation(
-        corpus_of(tmp_path, sentence_pairs), None, tmp_path / "a", PrepareOptions()
-    )
+    from_files = prepare_translation(corpus_of(tmp_path, sentence_pairs), None, tmp_path / "a", PrepareOptions())
     tsv = "".join(f"{source}\t{target}\n" for source, target in sentence_pairs) + "no target\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(tsv.encode()))))
     from_input = prepare_translation(ParallelCorpus.from_tsv(["-"]), None, tmp_path / "b", PrepareOptions())
@@ -225,15 +212,11 @@ def test_standard_input_cannot_be_both_corpora(tmp_path: Path) -> None:
 
 def test_when_nothing_is_left_the_error_has_the_counts(tmp_path: Path, sentence_pairs: Pairs) -> None:
     corpus = corpus_of(tmp_path, [("", "leer")] * 5 + [("voll", " ")] * 2)
-    with pytest.raises(
-        UserError, match=r"No pair is left for training: 7 pairs read, 0 kept, blank 7\..*data-report"
-    ):
+    with pytest.raises(UserError, match=r"No pair is left for training: 7 pairs read, 0 kept, blank 7\..*data-report"):
         prepare_translation(corpus, None, tmp_path / "run", PrepareOptions())
     assert len(report_of(tmp_path / "run")) == 7
     with pytest.raises(UserError, match=r"for training: 307 pairs read, 0 kept, over-long 307"):
-        prepare_translation(
-            corpus_of(tmp_path, sentence_pairs), None, tmp_path / "run", PrepareOptions(max_length=1)
-        )
+        prepare_translation(corpus_of(tmp_path, sentence_pairs), None, tmp_path / "run", PrepareOptions(max_length=1))
     with pytest.raises(UserError, match=r"for validation: 1 pairs read, 0 kept, blank 1"):
         prepare_translation(
             corpus_of(tmp_path, sentence_pairs),

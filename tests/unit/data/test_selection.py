@@ -71,9 +71,7 @@ def test_a_source_with_very_many_translations_is_not_held_out() -> None:
     assert held_out.tolist() == list(range(1, 201))
 
 
-@pytest.mark.parametrize(
-    "sizes", [(2, 2), (1, 997), (997, 1), (3, 2), (2,) * 97, (5, 5, 5), (1, 1, 499, 499)]
-)
+@pytest.mark.parametrize("sizes", [(2, 2), (1, 997), (997, 1), (3, 2), (2,) * 97, (5, 5, 5), (1, 1, 499, 499)])
 def test_however_sources_repeat_both_parts_get_some(sizes: tuple[int, ...]) -> None:
     keys = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
     held_out = np.isin(keys, held_out_sources(keys)).sum()
@@ -87,9 +85,7 @@ def test_the_split_does_not_depend_on_order_or_duplicates() -> None:
     split = []
     for some_pairs in (pairs, shuffled):
         fates, _ = decide_fates(keys_of(some_pairs), hold_out=True)
-        split.append(
-            {pair for pair, fate in zip(some_pairs, fates.tolist(), strict=True) if fate == Fate.HELD_OUT}
-        )
+        split.append({pair for pair, fate in zip(some_pairs, fates.tolist(), strict=True) if fate == Fate.HELD_OUT})
         assert (fates == Fate.DUPLICATE).sum() == len(some_pairs) - 503
     assert split[0] == split[1]
     assert len(split[0]) == 10

@@ -41,18 +41,16 @@ def lines_by_the_rule(content: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("packing", PACKERS)
 @given(
-    content=st.lists(
-        st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\xe2\x80\xa8", b"\x0b", b"\xff"])
-    ).map(b"".join)
+    content=st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\xe2\x80\xa8", b"\x0b", b"\xff"])).map(
+        b"".join
+    )
 )
 @settings(max_examples=60, deadline=None, derandomize=True)
 @example(content=b"")
 @example(content=b"\n")
 @example(content=b"\n\n")
 @example(content=b"a\r\r\nb\r")
-def test_only_a_newline_ends_a_line(
-    tmp_path_factory: pytest.TempPathFactory, packing: str, content: bytes
-) -> None:
+def test_only_a_newline_ends_a_line(tmp_path_factory: pytest.TempPathFactory, packing: str, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / f"lines.{packing}"
     path.write_bytes(PACKERS[packing](content))
     assert list(read_lines(path)) == lines_by_the_rule(content)
@@ -74,9 +72,7 @@ def test_a_byte_order_mark_is_taken_off_at_the_start_only(tmp_path: Path) -> Non
     assert list(read_lines(tmp_path / "a")) == [b"one", mark + b"two"]
 
 
-def test_a_huge_line_is_cut_and_the_line_after_it_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_line_is_cut_and_the_line_after_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "_BLOCK_BYTES", 10_007)
     fits = b"f" * MAX_LINE_BYTES
     (tmp_path / "a").write_bytes(b"x" * 1_000_003 + b"\nafter\n" + fits + b"\r\n" + fits + b"g\nend")

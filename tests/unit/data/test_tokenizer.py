@@ -135,9 +135,7 @@ def test_a_vocabulary_must_hold_all_bytes() -> None:
         Tokenizer.train(["abc"], SMALLEST_VOCABULARY - 1)
 
 
-@pytest.mark.parametrize(
-    ("num_characters", "size"), [(0, 400), (20_000, 504), (3_900_000, 7064), (10**9, 32_000)]
-)
+@pytest.mark.parametrize(("num_characters", "size"), [(0, 400), (100_000, 704), (3_900_000, 4416), (10**9, 32_000)])
 def test_choose_vocabulary_size(num_characters: int, size: int) -> None:
     assert choose_vocabulary_size(num_characters) == size
     assert choose_vocabulary_size(num_characters) % 8 == 0

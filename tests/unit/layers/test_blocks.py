@@ -2,8 +2,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from heedful.layers.blocks import EncoderBlock, PostNorm, PreNorm, StackConfig
 from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import EncoderBlock, PostNorm, PreNorm, StackConfig
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
 from heedful.layers.positions import PositionScheme
 
