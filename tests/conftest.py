@@ -1,0 +1,73 @@
+"""What end-to-end and learning tests share: the command as users run it, and two models that it trained."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+WORDS = "red green blue white black one two three four five six seven dog cat bird fish house tree sun moon sea".split()
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+def heedful(*arguments: str | Path, stdin: bytes = b"", code: int = 0) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process of its own, and check its exit code."""
+    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
+    result = subprocess.run(command, input=stdin, capture_output=True, timeout=300)
+    assert result.returncode == code, (result.returncode, result.stderr.decode()[-2000:])
+    assert b"Traceback" not in result.stderr, result.stderr.decode()
+    return result
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    return heedful
+
+
+def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
+    """Random sequences of words, from a seed."""
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(1, longest))) for _ in range(count)]
+
+
+def reversed_words(line: str) -> str:
+    return " ".join(reversed(line.split()))
+
+
+SMALL = [
+    "--set=model.width=64",
+    "--set=model.encoder={num_layers=2, dropout=0.0, attention={num_heads=4}, feed_forward={inner_width=256}}",
+    "--set=model.decoder={num_layers=2, dropout=0.0, attention={num_heads=4}, feed_forward={inner_width=256}}",
+    "--set=training.batches.tokens_per_step=1200",
+    "--set=training.saving.validations=2",
+]
+
+
+def train(folder: Path, lines: list[str], answers: list[str], *arguments: str) -> Path:
+    """Train a small model on pairs of lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.en").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "train.de").write_text("\n".join(answers) + "\n", encoding="utf-8")
+    files = ["--source", folder / "train.en", "--target", folder / "train.de", "--out", folder / "model"]
+    heedful("train", "translation", *files, *SMALL, *arguments)
+    return folder / "model"
+
+
+@pytest.fixture(scope="session")
+def copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = sentences(6000, seed=1)
+    return train(tmp_path_factory.mktemp("copy"), lines, lines, "--steps", "400")
+
+
+@pytest.fixture(scope="session")
+def reverse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = sentences(12000, seed=2)
+    answers = [reversed_words(line) for line in lines]
+    return train(tmp_path_factory.mktemp("reverse"), lines, answers, "--steps", "900")
+
+
+@pytest.fixture(scope="session")
+def make_sentences() -> Callable[..., list[str]]:
+    return sentences

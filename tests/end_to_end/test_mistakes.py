@@ -1,0 +1,94 @@
+"""A user's mistake is one clear line on standard error and exit code 2, without a traceback."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+def error(run, *arguments, **options) -> str:
+    result = run(*arguments, code=2, **options)
+    text = result.stderr.decode()
+    assert len(text.strip().splitlines()) == 1, text
+    return text
+
+
+def test_a_missing_model(run, tmp_path: Path) -> None:
+    assert "there is no model folder" in error(run, "translate", tmp_path / "nothing", stdin=b"a\n")
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "garbage"])
+def test_a_broken_model(run, copy_model: Path, tmp_path: Path, file: str, damage: str) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(copy_model, broken, ignore=shutil.ignore_patterns("run"))
+    (broken / file).unlink()
+    if damage != "missing":
+        (broken / file).write_bytes(b"" if damage == "empty" else b"{]garbage")
+    assert file in error(run, "translate", broken, stdin=b"red dog\n")
+
+
+def test_weights_of_another_model(run, copy_model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(copy_model, broken, ignore=shutil.ignore_patterns("run"))
+    config = json.loads((broken / "config.json").read_text())
+    config["model"]["decoder"]["num_layers"] = 3
+    (broken / "config.json").write_text(json.dumps(config))
+    assert "missing decoder.2." in error(run, "info", broken)
+
+
+def test_a_misspelt_setting_names_the_nearest(run, tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("a\n")
+    files = ["--source", tmp_path / "a.en", "--target", tmp_path / "a.en", "--out", tmp_path / "out"]
+    text = error(run, "train", "translation", *files, "--set", "model.decoder.num_layer=3")
+    assert "unknown setting 'model.decoder.num_layer': did you mean 'num_layers'" in text
+    text = error(run, "train", "translation", *files, "--set", "trianing.seed=3")
+    assert "did you mean 'training'" in text
+    assert "did you mean 'translation_tiny'" in error(run, "train", "translation", *files, "--preset", "translation_tyni")
+    assert not (tmp_path / "out").exists()
+
+
+def test_unequal_line_counts_name_both_files(run, tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("a\nb\nc\n")
+    (tmp_path / "a.de").write_text("a\nb\n")
+    text = error(run, "train", "translation", "--source", tmp_path / "a.en", "--target", tmp_path / "a.de", "--out", tmp_path / "o")
+    assert "a.en" in text
+    assert "a.de" in text
+    assert "3" in text
+    assert "2" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "missing.en", "--target", "missing.de", "--out", "o"], "missing.en"),
+        (["--source", "a.en", "--out", "o"], "--target"),
+        (["--out", "o"], "no data"),
+        (["--source", "a", "--target", "b"], "--out"),
+        (["--source", "a", "--target", "b", "--tsv", "c", "--out", "o"], "not both"),
+        (["--source", "a", "--target", "b", "--out", "o", "--budget", "soon"], "is not a time"),
+        (["--source", "a", "--target", "b", "--out", "o", "--steps", "3", "--budget", "5m"], "only one of"),
+    ],
+)
+def test_wrong_training_commands(run, arguments: list[str], message: str) -> None:
+    assert message in error(run, "train", "translation", *arguments)
+
+
+def test_empty_files(run, tmp_path: Path) -> None:
+    (tmp_path / "a.en").write_text("")
+    (tmp_path / "a.de").write_text("")
+    files = ["--source", tmp_path / "a.en", "--target", tmp_path / "a.de", "--out", tmp_path / "o"]
+    assert "empty" in run("train", "translation", *files, code=2).stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [("--beam", "0", "beam"), ("--nbest", "9", "nbest"), ("--batch-size", "0", "--batch-size"), ("--workers", "0", "--workers")],
+)
+def test_wrong_translation_options(run, copy_model: Path, option: str, value: str, message: str) -> None:
+    assert message in error(run, "translate", copy_model, option, value, stdin=b"a\n")
+
+
+def test_an_unknown_command_names_the_nearest(run) -> None:
+    assert "did you mean 'translate'" in error(run, "transalte")

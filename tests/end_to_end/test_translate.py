@@ -1,0 +1,120 @@
+"""The line contract of `heedful translate`, tried from outside."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_n_lines_in_n_lines_out(run, copy_model: Path) -> None:
+    result = run("translate", copy_model, stdin=b"red dog\n\n\nblue sea\n")
+    assert result.stdout == b"red dog\n\n\nblue sea\n"
+    assert result.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", b""),
+        (b"\n", b"\n"),
+        (b"red dog", b"red dog\n"),
+        (b"red dog\r\nblue sea\r\n", b"red dog\nblue sea\n"),
+        (b"   \t \nred\n", b"\nred\n"),
+    ],
+)
+def test_only_newlines_end_lines(run, copy_model: Path, text: bytes, expected: bytes) -> None:
+    assert run("translate", copy_model, stdin=text).stdout == expected
+
+
+def test_other_line_breaks_within_a_line_do_not_end_it(run, copy_model: Path) -> None:
+    text = "red\u2028dog\x0bcat\x85sun\x0c\x1esea\rmoon\n\x00\nblue sea\n"
+    output = run("translate", copy_model, stdin=text.encode()).stdout.decode("utf-8")
+    assert output.count("\n") == 3
+    assert len(output.splitlines()) == 3  # splitlines knows all kinds of line breaks: none is left
+    assert output.endswith("\nblue sea\n")
+
+
+def test_invalid_utf8_is_replaced_named_and_no_failure(run, copy_model: Path) -> None:
+    result = run("translate", copy_model, stdin=b"red dog\nblue \xff\xfe sea\nsun\n")
+    assert result.stdout.decode("utf-8").count("\n") == 3
+    assert b"line 2 is not valid UTF-8" in result.stderr
+    assert b"line 1" not in result.stderr
+
+
+def test_a_line_that_is_too_long_is_translated_in_pieces(run, copy_model: Path) -> None:
+    line = " ".join(["red dog blue sea."] * 130)
+    result = run("translate", copy_model, "--max-length", "300", stdin=f"sun\n{line}\nmoon\n".encode())
+    lines = result.stdout.decode().split("\n")
+    assert (lines[0], lines[2], len(lines)) == ("sun", "moon", 4)
+    assert b"line 2 is longer than the 256 subwords" in result.stderr
+    assert len(lines[1].split()) > 100
+
+
+def test_nbest_scores_and_alignment_are_columns(run, copy_model: Path) -> None:
+    result = run("translate", copy_model, "--nbest", 3, "--scores", "--alignment", stdin=b"red dog cat\n\nsun\n")
+    rows = [line.split("\t") for line in result.stdout.decode().split("\n")[:-1]]
+    assert len(rows) == 9
+    assert rows[0][0] == "red dog cat"
+    assert rows[0][2] == "0-0 1-1 2-2"
+    assert float(rows[0][1]) >= float(rows[1][1]) >= float(rows[2][1])
+    assert rows[3] == rows[4] == rows[5] == [""]
+
+
+def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, copy_model: Path, make_sentences) -> None:
+    text = ("\n".join(make_sentences(1000, seed=5, longest=23)) + "\n").encode()
+    options = ["--scores", "--nbest", 2, "--beam", 3]
+    outputs = {
+        (size, workers): run(
+            "translate", copy_model, *options, "--batch-size", size, "--workers", workers, stdin=text
+        ).stdout
+        for size, workers in [(1, 2), (7, 1), (64, 1), (64, 2)]
+    }
+    assert len(set(outputs.values())) == 1
+    assert next(iter(outputs.values())).count(b"\n") == 2000
+
+
+def test_samples_do_not_depend_on_batch_size_or_workers_either(run, copy_model: Path, make_sentences) -> None:
+    text = ("\n".join(make_sentences(700, seed=6)) + "\n").encode()
+    options = ["--sample", "--temperature", 2.0, "--seed", 7]
+    first = run("translate", copy_model, *options, "--batch-size", 5, "--workers", 1, stdin=text).stdout
+    second = run("translate", copy_model, *options, "--batch-size", 64, "--workers", 2, stdin=text).stdout
+    assert first == second
+    other = run("translate", copy_model, *options[:-1], 8, "--workers", 1, stdin=text).stdout
+    assert other != first
+
+
+def test_a_line_is_answered_before_the_end_of_the_input(copy_model: Path) -> None:
+    command = [sys.executable, "-m", "heedful", "translate", str(copy_model)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        for line in (b"red dog\n", b"blue sea\n"):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == line
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_reader_that_goes_away_is_no_error(copy_model: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("no shell pipes like these on Windows")
+    command = f"yes 'red dog' | head -n 5000 | '{sys.executable}' -m heedful translate '{copy_model}' --beam 1 | head -n 1"
+    result = subprocess.run(command, shell=True, capture_output=True, timeout=120)
+    assert result.stdout == b"red dog\n"
+    assert b"Traceback" not in result.stderr
+
+
+def test_files_in_and_out(run, copy_model: Path, tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"red dog\n\nsun\n"))
+    run("translate", copy_model, "--input", tmp_path / "in.gz", "--output", tmp_path / "out.txt")
+    assert (tmp_path / "out.txt").read_bytes() == b"red dog\n\nsun\n"
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("writing")] == []
+
+
+def test_a_forced_prefix(run, copy_model: Path) -> None:
+    output = run("translate", copy_model, "--prefix", "moon", stdin=b"red dog\nsun\n").stdout
+    assert all(line.startswith(b"moon") for line in output.splitlines())
