@@ -37,23 +37,27 @@ class Aligner:
             for row, (source, target) in enumerate(zip(sources, targets, strict=True))
         ]
 
-    def align(self, sources: list[list[int]], targets: list[list[int]]) -> list[Alignment]:
-        """Per pair, (source word, target word) for every target word: the source word it attends to most."""
+    def word_weights(self, sources: list[list[int]], targets: list[list[int]]) -> list[NDArray[np.float64]]:
+        """Per pair, the weight from each target word to each source word: a mean over the word's subwords."""
         return [
-            self._align_words(source, target, weights.numpy())
+            self._by_word(source, target, weights.numpy())
             for source, target, weights in zip(sources, targets, self.weights(sources, targets), strict=True)
         ]
 
-    def _align_words(self, source: list[int], target: list[int], weights_TS: NDArray[np.float32]) -> Alignment:
+    def align(self, sources: list[list[int]], targets: list[list[int]]) -> list[Alignment]:
+        """Per pair, (source word, target word) for every target word: the source word it attends to most."""
+        return [
+            [(int(row.argmax()), word) for word, row in enumerate(weights)] if weights.size else []
+            for weights in self.word_weights(sources, targets)
+        ]
+
+    def _by_word(self, source: list[int], target: list[int], weights_TS: NDArray[np.float32]) -> NDArray[np.float64]:
+        source_words, target_words = (np.array(self.tokenizer.word_of_token(ids)) for ids in (source, target))
         if not source or not target:
-            return []
-        source_words, target_words = (
-            self.tokenizer.word_of_token(source),
-            self.tokenizer.word_of_token(target),
-        )
-        by_word = np.zeros((max(target_words) + 1, max(source_words) + 1))
-        np.add.at(by_word, (np.array(target_words)[:, None], np.array(source_words)[None]), weights_TS)
-        return [(int(row.argmax()), word) for word, row in enumerate(by_word)]
+            return np.zeros((0, 0))
+        by_word = np.zeros((target_words.max() + 1, source_words.max() + 1))
+        np.add.at(by_word, (target_words[:, None], source_words[None]), weights_TS)
+        return by_word / np.bincount(target_words)[:, None]
 
 
 def pharaoh(alignment: Alignment) -> str:

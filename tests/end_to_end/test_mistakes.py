@@ -45,14 +45,26 @@ def test_a_misspelt_setting_names_the_nearest(run, tmp_path: Path) -> None:
     assert "unknown setting 'model.decoder.num_layer': did you mean 'num_layers'" in text
     text = error(run, "train", "translation", *files, "--set", "trianing.seed=3")
     assert "did you mean 'training'" in text
-    assert "did you mean 'translation_tiny'" in error(run, "train", "translation", *files, "--preset", "translation_tyni")
+    assert "did you mean 'translation_tiny'" in error(
+        run, "train", "translation", *files, "--preset", "translation_tyni"
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_unequal_line_counts_name_both_files(run, tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("a\nb\nc\n")
     (tmp_path / "a.de").write_text("a\nb\n")
-    text = error(run, "train", "translation", "--source", tmp_path / "a.en", "--target", tmp_path / "a.de", "--out", tmp_path / "o")
+    text = error(
+        run,
+        "train",
+        "translation",
+        "--source",
+        tmp_path / "a.en",
+        "--target",
+        tmp_path / "a.de",
+        "--out",
+        tmp_path / "o",
+    )
     assert "a.en" in text
     assert "a.de" in text
     assert "3" in text
@@ -84,7 +96,12 @@ def test_empty_files(run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
-    [("--beam", "0", "beam"), ("--nbest", "9", "nbest"), ("--batch-size", "0", "--batch-size"), ("--workers", "0", "--workers")],
+    [
+        ("--beam", "0", "beam"),
+        ("--nbest", "9", "nbest"),
+        ("--batch-size", "0", "--batch-size"),
+        ("--workers", "0", "--workers"),
+    ],
 )
 def test_wrong_translation_options(run, copy_model: Path, option: str, value: str, message: str) -> None:
     assert message in error(run, "translate", copy_model, option, value, stdin=b"a\n")

@@ -77,7 +77,12 @@ def test_killed_and_resumed_is_bit_for_bit_uninterrupted(command, tmp_path: Path
     whole = tmp_path / "whole"
     assert losses(broken) == losses(whole)
     assert [row[1] for row in losses(whole) if row[0] == "train"] == list(range(1, STEPS + 1))
-    for name in ("model.safetensors", "tokenizer.json", "config.json", f"run/checkpoints/step-{STEPS:09d}/model.safetensors"):
+    for name in (
+        "model.safetensors",
+        "tokenizer.json",
+        "config.json",
+        f"run/checkpoints/step-{STEPS:09d}/model.safetensors",
+    ):
         assert (broken / name).read_bytes() == (whole / name).read_bytes(), name
 
 
@@ -108,7 +113,12 @@ def test_a_run_with_other_settings_is_refused(command, tmp_path: Path) -> None:
 
 
 def test_a_run_that_explodes_stops_and_leaves_the_last_good_checkpoint(command, tmp_path: Path) -> None:
-    wild = ["--steps", "60", "--set=training.schedule={kind='decay', learning_rate=1e5}", "--set=training.optimizer.clip_norm=0.0"]
+    wild = [
+        "--steps",
+        "60",
+        "--set=training.schedule={kind='decay', learning_rate=1e5}",
+        "--set=training.optimizer.clip_norm=0.0",
+    ]
     text = finish(command("wild", *wild), code=2)
     assert "training went wrong at step" in text
     assert "last good checkpoint" in text
@@ -127,7 +137,9 @@ def test_epochs_and_a_budget_end_by_themselves(command, tmp_path: Path) -> None:
 
 
 def test_the_mean_of_the_last_checkpoints(command, tmp_path: Path) -> None:
-    text = finish(command("mean", "--steps", "8", "--set=training.average_checkpoints=3", "--set=training.ema_decay=0.0"))
+    text = finish(
+        command("mean", "--steps", "8", "--set=training.average_checkpoints=3", "--set=training.ema_decay=0.0")
+    )
     assert "the mean of the last 3 checkpoints" in text
     assert len(list((tmp_path / "mean" / "run" / "checkpoints").iterdir())) == 3
 

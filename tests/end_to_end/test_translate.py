@@ -100,7 +100,9 @@ def test_a_line_is_answered_before_the_end_of_the_input(copy_model: Path) -> Non
 def test_a_reader_that_goes_away_is_no_error(copy_model: Path) -> None:
     if os.name == "nt":
         pytest.skip("no shell pipes like these on Windows")
-    command = f"yes 'red dog' | head -n 5000 | '{sys.executable}' -m heedful translate '{copy_model}' --beam 1 | head -n 1"
+    command = (
+        f"yes 'red dog' | head -n 5000 | '{sys.executable}' -m heedful translate '{copy_model}' --beam 1 | head -n 1"
+    )
     result = subprocess.run(command, shell=True, capture_output=True, timeout=120)
     assert result.stdout == b"red dog\n"
     assert b"Traceback" not in result.stderr

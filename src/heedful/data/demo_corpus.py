@@ -33,7 +33,7 @@ def generate_pairs(target_language: str, count: int, seed: int) -> list[tuple[st
     Texts are in NFC, on one line; CLDR's odd spaces (no-break U+00A0, narrow no-break U+202F ...) become
     plain ones, and marks of writing direction are left out.
     """
-    _check_language(target_language)
+    check_language(target_language)
     try:
         from heedful.data.demo_kinds import KINDS
         from heedful.data.demo_phrases import Phrasebook, tidy
@@ -53,7 +53,8 @@ def generate_pairs(target_language: str, count: int, seed: int) -> list[tuple[st
     return list(pairs.items())
 
 
-def _check_language(code: str) -> None:
+def check_language(code: str) -> None:
+    """Raise a UserError for a language that the demo cannot translate to."""
     if code in _TARGETS:
         return
     offer = f"languages: {', '.join(available_languages())}"

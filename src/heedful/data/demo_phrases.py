@@ -60,10 +60,7 @@ def _separate_from_other_locales(language: str) -> None:
 
 
 def _with_own_dictionaries(data: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: _with_own_dictionaries(value) if isinstance(value, dict) else value
-        for key, value in data.items()
-    }
+    return {key: _with_own_dictionaries(value) if isinstance(value, dict) else value for key, value in data.items()}
 
 
 class Phrasebook:

@@ -38,9 +38,7 @@ def test_pairs_depend_on_the_seed_only(german_pairs):
 
 
 def test_pairs_are_the_same_in_another_process_with_other_settings(german_pairs):
-    program = (
-        "from heedful.data.demo_corpus import generate_pairs; print(ascii(generate_pairs('de', 500, 1)))"
-    )
+    program = "from heedful.data.demo_corpus import generate_pairs; print(ascii(generate_pairs('de', 500, 1)))"
     for changes in (
         {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "fr_FR.UTF-8"},
         {"PYTHONHASHSEED": "2", "TZ": "America/New_York", "LC_ALL": "C"},
@@ -161,9 +159,7 @@ def test_every_name_stands_often_in_every_place_of_a_list(german_pairs):
     names = [*map(book.country, demo_kinds.COUNTRIES), *map(book.language, demo_kinds.LANGUAGES)]
     first, last = Counter[str](), Counter[str]()
     for source, _ in german_pairs[1]:
-        items = (
-            source.replace(", and ", ", ").replace(", or ", ", ").replace(" and ", ", ").replace(" or ", ", ")
-        )
+        items = source.replace(", and ", ", ").replace(", or ", ", ").replace(" and ", ", ").replace(" or ", ", ")
         first[items.split(", ")[0]] += 1
         last[items.split(", ")[-1]] += 1
     assert min(first[name] for name in names) >= 8
@@ -225,9 +221,7 @@ def test_phrases_are_those_of_babel(language):
     book, day = Phrasebook(language), date(2031, 5, 17)
     assert book.day(day, "long") == format_date(day, "long", locale=language)
     assert book.price(Decimal(7), "USD") == format_currency(7, "USD", locale=language)
-    assert book.relative(-3, "week") == format_timedelta(
-        timedelta(weeks=-3), add_direction=True, locale=language
-    )
+    assert book.relative(-3, "week") == format_timedelta(timedelta(weeks=-3), add_direction=True, locale=language)
     for value in (2, 1.5):
         expected = format_unit(value, "mass-kilogram", locale=language)
         assert book.measure(Decimal(str(value)), "mass-kilogram", "long") == expected
