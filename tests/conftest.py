@@ -8,7 +8,29 @@ from pathlib import Path
 
 import pytest
 
-WORDS = ["red", "green", "blue", "white", "black", "one", "two", "three", "four", "five", "six", "seven", "dog", "cat", "bird", "fish", "house", "tree", "sun", "moon", "sea"]
+WORDS = [
+    "red",
+    "green",
+    "blue",
+    "white",
+    "black",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "dog",
+    "cat",
+    "bird",
+    "fish",
+    "house",
+    "tree",
+    "sun",
+    "moon",
+    "sea",
+]
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from heedful.data.tokenizer import Tokenizer
 
-MAX_CACHED_WORDS = 400_000
+MAX_CACHED_WORDS = 600_000
 MAX_CACHED_TOKENS = 4_000_000
 
 # New words are encoded this many at a time: together they are cheaper than alone, and the threads share them.

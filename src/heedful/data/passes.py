@@ -1,5 +1,6 @@
 """The two passes over a corpus: one decides what is kept, the other turns it into token ids."""
 
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def first_pass(corpus: ParallelCorpus, keys_path: Path, report: Report, progress
             keys = np.empty(len(sources), KEY_DTYPE)
             keys["source"] = content_keys(sources)
             keys["pair"] = pair_keys(keys["source"], content_keys(targets))
-            characters = map(len, map("".join, zip(cleaned.sources, cleaned.targets, strict=True)))
+            characters = map(add, map(len, cleaned.sources), map(len, cleaned.targets))
             keys["characters"] = np.fromiter(characters, np.uint32, len(sources))
             file.write(keys.tobytes())
             sample.add(keys, sources, targets)
@@ -98,7 +99,8 @@ class SecondPass:
         wanted = np.flatnonzero(fates != Fate.DUPLICATE)
         for start in range(0, len(wanted), _ENCODED_TOGETHER):
             places = wanted[start : start + _ENCODED_TOGETHER]
-            texts = [cleaned.sources[i] for i in places] + [cleaned.targets[i] for i in places]
+            chosen = places.tolist()
+            texts = [cleaned.sources[i] for i in chosen] + [cleaned.targets[i] for i in chosen]
             ids, lengths = self._encoder.encode(texts)
             kept = self._apply_length_rules(block, cleaned.offsets[places], lengths, corpus_name)
             for fate, writer in writers.items():

@@ -193,6 +193,6 @@ def _read_meta(folder: Path) -> dict[str, Any] | None:
     """What _write_meta wrote, or None if there is nothing of this format."""
     try:
         meta: dict[str, Any] = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (OSError, ValueError):
         return None
-    return meta if meta["format"] == FORMAT else None
+    return meta if meta.get("format") == FORMAT else None

@@ -82,6 +82,11 @@ def test_batches_are_full_and_nearly_free_of_padding() -> None:
     assert sum(map(sum, lengths)) / (len(batches) * 4000) > 0.9
 
 
+def test_a_batch_may_fill_its_budget_exactly() -> None:
+    batches = batches_of([(3, 2)] * 7, 15, 5).epoch(0)
+    assert sorted(len(batch) for batch in batches) == [1, 3, 3]
+
+
 def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own() -> None:
     batches = lists(batches_of([(3, 3), (101, 103), (3, 3), (107, 2)], 13, 5).epoch(0))
     assert sorted(map(sorted, batches)) == [[0, 2], [1], [3]]

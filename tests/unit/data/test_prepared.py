@@ -121,11 +121,26 @@ def test_held_out_sources_are_not_in_training_nor_in_the_tokenizer(tmp_path: Pat
     assert len(train) + len(valid) == 2 * 307
     assert len(valid) == 12
     assert not {source for source, _ in train} & {source for source, _ in valid}
-    words = Counter(word for pair in train for text in pair for word in text.split())
     size = prepared.tokenizer.vocabulary_size
     alone = Tokenizer.train((text for pair in train for text in pair), size)
-    assert words
     assert alone.to_json() == prepared.tokenizer.to_json()
+
+
+def test_the_vocabulary_is_chosen_from_the_training_part(
+    tmp_path: Path, sentence_pairs: Pairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(prepared_module, "choose_vocabulary_size", lambda number: asked.append(number) or 331)
+    corpus = corpus_of(tmp_path, sentence_pairs + sentence_pairs[:7])
+    prepared = prepare_translation(corpus, None, tmp_path / "run", PrepareOptions())
+    assert asked == [sum(len(source) + len(target) for source, target in contents(prepared, "train"))]
+    assert prepared.tokenizer.vocabulary_size == 331
+    assert (
+        prepare_translation(
+            corpus, None, tmp_path / "run", PrepareOptions(vocabulary_size=313)
+        ).tokenizer.vocabulary_size
+        == 313
+    )
 
 
 def test_prepared_data_is_reused_until_content_or_options_change(
@@ -175,6 +190,16 @@ def test_a_run_that_broke_off_leaves_nothing_that_is_taken_for_whole(
     assert len(prepared.train) == 301
     assert not (run / "prepared.partial").exists()
     assert contents(PreparedTranslation.open(run), "train") == contents(prepared, "train")
+
+
+@pytest.mark.parametrize("meta", ["{", '{"format": 0}', "{}"])
+def test_prepared_data_of_another_format_is_made_anew(tmp_path: Path, sentence_pairs: Pairs, meta: str) -> None:
+    corpus, run = corpus_of(tmp_path, sentence_pairs), tmp_path / "run"
+    first = prepare_translation(corpus, None, run, PrepareOptions())
+    (run / "prepared" / "meta.json").write_text(meta)
+    with pytest.raises(UserError, match="holds no prepared data"):
+        PreparedTranslation.open(run)
+    assert prepare_translation(corpus, None, run, PrepareOptions()).report == first.report
 
 
 def test_a_given_tokenizer_is_used_as_it_is(tmp_path: Path, sentence_pairs: Pairs, tokenizer: Tokenizer) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data import selection
 from heedful.data.selection import (
     KEY_DTYPE,
     Fate,
@@ -150,7 +149,3 @@ def test_held_out_sources_are_not_sampled() -> None:
     texts = set(sample.texts(keys["source"][:7]))
     assert len(texts) == 2 * (1009 - 7)
     assert not texts & {text.decode() for pair in PAIRS[:7] for text in pair}
-
-
-def test_bounds_fit_the_memory_that_is_promised() -> None:
-    assert selection.MAX_SAMPLE_WORD_BYTES * 170 < 500e6

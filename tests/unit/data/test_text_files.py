@@ -82,6 +82,14 @@ def test_a_huge_line_is_cut_and_the_line_after_it_is_whole(tmp_path: Path, monke
     assert lines[4] == b"end"
 
 
+def test_a_cut_line_is_not_taken_for_one_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Cut behind its carriage return, with the newline first in the next block, it would seem to end there.
+    line = b"f" * MAX_LINE_BYTES + b"\rmore"
+    monkeypatch.setattr(text_files, "_BLOCK_BYTES", len(line))
+    (tmp_path / "a").write_bytes(line + b"\nafter\n")
+    assert [len(line) for line in read_lines(tmp_path / "a")] == [MAX_LINE_BYTES + 1, 5]
+
+
 def test_blocks_are_bounded(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"0123456789\n" * 100_003)
     blocks = list(read_line_blocks(tmp_path / "a"))
