@@ -1,6 +1,5 @@
 """Training goes on where memory is short."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ main()
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux to limit a process's memory")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit a process's memory")
 def test_a_batch_that_does_not_fit_is_split_and_the_run_goes_on(tmp_path: Path, make_sentences) -> None:
     lines = make_sentences(3000, seed=13, longest=40)
     (tmp_path / "a.tsv").write_text("".join(f"{line}\t{line}\n" for line in lines))

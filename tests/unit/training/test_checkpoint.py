@@ -12,7 +12,7 @@ def save(folder: Path, step: int) -> Path:
 
 
 def test_round_trip_to_the_last_bit(tmp_path: Path) -> None:
-    weights = {"w": torch.randn(5, 7), "b": torch.randn(3).T}
+    weights = {"w": torch.randn(5, 7), "b": torch.randn(3, 5).T}
     path = save_checkpoint(tmp_path, 7, {"model": weights, "other": {"x": torch.ones(1)}}, {"a": [1, None]})
     tensors, state = load_checkpoint(path)
     assert state == {"a": [1, None]}
