@@ -22,6 +22,7 @@ from heedful.errors import UserError
 from heedful.machine import choose_device
 from heedful.model_folder import ModelConfig, load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.memory_plan import sentences_that_fit
 from heedful.segmentation import split_line
 from heedful.tasks.translation import collate, token_log_probabilities
 
@@ -97,7 +98,8 @@ class Translator:
         start = self.tokenizer.encode(prefix) if prefix else []
         requests = [Request(number, source, start) for number, source in zip(numbers, sources, strict=True)]
         with one_thread():
-            decoded = {each.index: each for each in decode(self.model, requests, options, batch_size)}
+            at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows))
+            decoded = {each.index: each for each in decode(self.model, requests, options, at_a_time)}
             results = (
                 self._translation(source, decoded[number].hypotheses, alignment)
                 for number, source in zip(numbers, sources, strict=True)
@@ -108,7 +110,7 @@ class Translator:
         """The line itself, its pieces if it is too long, or nothing if it is blank."""
         if not line.strip():
             return []
-        longest = self.model.config.max_length
+        longest = self.model.max_length
         if len(self.tokenizer.encode(line)) <= longest:
             return [line]
         pieces = split_line(line, longest, lambda text: len(self.tokenizer.encode(text)))
@@ -206,8 +208,15 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def load(path: str | Path, device: str = "auto") -> Translator:
-    """Load a model folder."""
+def load(path: str | Path, device: str = "auto", max_length: int | None = None) -> Translator:
+    """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
+
+    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled.
+    """
     model, tokenizer, config = load_model_folder(Path(path))
+    if max_length is not None:
+        if max_length < 1:
+            raise UserError(f"max_length is {max_length}, but must be at least 1")
+        model.resize_positions(max_length)
     torch.set_flush_denormal(True)
     return Translator(model.to(choose_device(device)), tokenizer, config)

@@ -41,6 +41,7 @@ class EncoderDecoder(nn.Module):
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.config = config
+        self.max_length = config.max_length
         width, vocabulary = config.width, config.vocabulary_size
         assert vocabulary is not None
         head_width = config.encoder.attention.key_width or width // config.encoder.attention.num_heads
@@ -132,11 +133,12 @@ class EncoderDecoder(nn.Module):
     @property
     def longest_target(self) -> int | None:
         """The most target tokens that the model can take, if its positions set a limit."""
-        return None if self.positions.extends else self.config.max_length
+        return None if self.positions.extends else self.max_length
 
     def resize_positions(self, length: int) -> None:
         """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
-        self.positions.resize(length)
+        self.max_length = length
+        self.positions.resize(padded_length(length + 1))
 
 
 def _initialise(module: nn.Module) -> None:

@@ -15,9 +15,9 @@ from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.machine import available_cores, choose_device, supports_bf16
 from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.models.memory_plan import tokens_that_fit
 from heedful.presets import PRESETS
 from heedful.training.config import MachineConfig, TrainingConfig
-from heedful.training.memory_plan import tokens_that_fit
 from heedful.training.run_config import RunConfig
 
 # Each worker holds a gradient of its own.

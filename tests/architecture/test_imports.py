@@ -1,0 +1,46 @@
+"""Imports point one way, and files stay small."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# What a part may import of the package, apart from itself and the small files that know nothing of models.
+COMMON = {"errors", "config", "files", "special_tokens", "memory", "machine", "__version__"}
+ALLOWED = {
+    "layers": set(),
+    "data": set(),
+    "models": {"layers"},
+    "inspection": {"layers", "models"},
+    "decoding": {"layers", "models"},
+    "tasks": {"layers", "models", "decoding", "data"},
+    "training": {"layers", "models", "decoding", "data", "tasks", "presets", "model_folder"},
+}
+
+
+def imported_parts(file: Path) -> set[str]:
+    parts = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "heedful":
+            parts |= {node.module.split(".")[1]} if "." in node.module else {alias.name for alias in node.names}
+    return parts
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_imports_point_one_way(part: str) -> None:
+    for file in sorted((PACKAGE / part).glob("*.py")):
+        assert imported_parts(file) <= ALLOWED[part] | COMMON | {part}, file
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_files_stay_small(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+def test_the_command_line_starts_without_torch() -> None:
+    for name in ("cli/main.py", "__init__.py", "errors.py", "config.py"):
+        text = (PACKAGE / name).read_text(encoding="utf-8")
+        assert "import torch" not in text

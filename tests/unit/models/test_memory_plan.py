@@ -1,0 +1,51 @@
+import pytest
+import torch
+
+from heedful.models import memory_plan
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.memory_plan import sentences_that_fit, tokens_that_fit
+
+
+@pytest.fixture
+def with_memory(monkeypatch: pytest.MonkeyPatch):
+    return lambda size: monkeypatch.setattr(memory_plan, "memory_limit", lambda: size)
+
+
+def test_batches_grow_with_the_memory_and_shrink_with_the_model(with_memory) -> None:
+    small, large = EncoderDecoderConfig(1000, 64), EncoderDecoderConfig(1000, 512)
+    with_memory(4 * 2**30)
+    some = tokens_that_fit(small, torch.device("cpu"))
+    assert tokens_that_fit(large, torch.device("cpu")) < some
+    with_memory(2**30)
+    assert tokens_that_fit(small, torch.device("cpu")) < some
+    with_memory(2**20)
+    assert tokens_that_fit(small, torch.device("cpu")) == 256
+
+
+def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(with_memory) -> None:
+    with torch.device("meta"):
+        model = EncoderDecoder(EncoderDecoderConfig(1000, 512))
+    with_memory(16 * 2**30)
+    plenty = sentences_that_fit(model, 5)
+    with_memory(2**30)
+    assert 1 <= sentences_that_fit(model, 5) < plenty
+    with_memory(2**20)
+    assert sentences_that_fit(model, 5) == 1
+
+
+def test_the_estimate_covers_what_a_training_step_really_takes() -> None:
+    """The tensors kept for the backward pass, counted one by one, stay below the plan."""
+    torch.manual_seed(1)
+    config = EncoderDecoderConfig(101, 64, max_length=31)
+    model = EncoderDecoder(config).train()
+    source, target = torch.randint(3, 101, (7, 31)), torch.randint(3, 101, (7, 31))
+    kept: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if not isinstance(tensor, torch.nn.Parameter):
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.hidden(source, torch.full((7,), 31), target)
+    assert sum(kept.values()) <= memory_plan.activation_bytes(config) * (source.numel() + target.numel())
