@@ -61,7 +61,7 @@ def check_language(code: str) -> None:
     if code == "en":
         raise UserError(f"the demo translates from English, so English cannot be the target; {offer}")
     near = " or ".join(f"{match} ({_TARGETS[match]})" for match in _near_languages(code))
-    question = f"; did you mean {near}?" if near else ""
+    question = f"; did you mean {near}?" if near else ";"
     raise UserError(f'the demo has no target language "{code}"{question} {offer}')
 
 
