@@ -20,8 +20,11 @@ TRAINING_PAIRS = 20_000
 UNSEEN_PAIRS = 300
 # Dates and amounts follow rules: with data made afresh there is nothing to overfit, hence no dropout.
 SETTINGS: dict[str, Any] = {
-    "model": {"encoder": {"dropout": 0.0}, "decoder": {"dropout": 0.0}},
-    "training": {"batches": {"tokens_per_step": 2500}, "saving": {"validations": 4}, "label_smoothing": 0.0},
+    "model": {
+        "encoder": {"num_layers": 2, "dropout": 0.0},
+        "decoder": {"num_layers": 2, "dropout": 0.0},
+    },
+    "training": {"batches": {"tokens_per_step": 1500}, "saving": {"validations": 4}, "label_smoothing": 0.0},
 }
 
 

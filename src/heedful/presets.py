@@ -36,7 +36,7 @@ def translation_tiny() -> Settings:
     """About 2 million parameters: the demo, small corpora, a laptop."""
     return {
         "model": _translation(128, 4, 4, 512, "pre", 0.3),
-        "training": _budget_recipe(3e-3),
+        "training": _budget_recipe(4e-3),
     }
 
 
