@@ -9,7 +9,7 @@ demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
 test: .venv/test-installed lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 lint: .venv/test-installed
 	$(BIN)/ruff format --check .

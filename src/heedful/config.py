@@ -65,6 +65,13 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     raise UserError(f"setting {where!r} is {value!r}, expected {expected}")
 
 
+def require(value: float, name: str, lowest: float, below: float = float("inf")) -> None:
+    """Raise a UserError unless lowest <= value < below."""
+    if not lowest <= value < below:
+        upper = f" and below {below:g}" if below != float("inf") else ""
+        raise UserError(f"{name} is {value}, but must be at least {lowest:g}{upper}")
+
+
 def join(where: str, key: str) -> str:
     """The dotted name of a key inside a place."""
     return f"{where}.{key}" if where else key

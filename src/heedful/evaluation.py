@@ -33,7 +33,7 @@ def evaluate_translation(settings: LineSettings, workers: int, sources: list[str
     # Only these end a line for the reader of the stream, and neither can be in a line of a file.
     stream = io.BytesIO("".join(line.replace("\n", " ") + "\n" for line in sources).encode("utf-8"))
     started = time.monotonic()
-    translate_lines(settings, workers, stream, lambda lines, _: translations.extend(lines), lambda *_: None)
+    translate_lines(settings, workers, stream.read, lambda lines, _: translations.extend(lines), lambda *_: None)
     seconds = time.monotonic() - started
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     bleu_score = bleu.corpus_score(translations, [references]).score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import queue
+import signal
 import threading
 import warnings
 from collections import deque
@@ -12,7 +13,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 from heedful.alignment import pharaoh
 from heedful.decoding.options import DecodingOptions
@@ -21,6 +21,8 @@ from heedful.pipelines import LongTextWarning, Translation, Translator, load
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 512
+# Seconds to wait for another line before those that are there are translated.
+PATIENCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,7 @@ class LineSettings:
     batch_size: int = 64
 
 
-class LineSource(Protocol):
-    """A stream of bytes that can be read by lines."""
-
-    def readline(self) -> bytes:
-        """The next line with its end, or nothing."""
+ReadBytes = Callable[[], bytes]
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,15 @@ class TranslatedChunk:
 def translate_lines(
     settings: LineSettings,
     workers: int,
-    source: LineSource,
+    read: ReadBytes,
     write: Callable[[list[str], int], None],
     remark: Callable[[int, str], None],
 ) -> None:
-    """Translate lines to the end of the input; `write` gets what is ready and the number of lines it answers."""
+    """Translate lines to the end of the input.
+
+    `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
+    lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
+    """
     pending: deque[tuple[int, int, Future[TranslatedChunk]]] = deque()
     executor: ProcessPoolExecutor | None = None
 
@@ -73,14 +75,16 @@ def translate_lines(
 
     first = 1
     try:
-        for lines in chunks(source, CHUNK_LINES):
+        for lines in chunks(read, CHUNK_LINES):
             if lines is None:  # nothing more to read for now: hand out what there is
                 while pending:
                     finish_oldest()
                 continue
             if executor is None and workers > 1 and len(lines) == CHUNK_LINES:
                 # Only long input is worth starting processes for.
-                executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+                executor = ProcessPoolExecutor(
+                    workers, multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+                )
             if executor:
                 pending.append((first, len(lines), executor.submit(translate_chunk, settings, first, lines)))
                 if len(pending) > 2 * workers:
@@ -94,26 +98,34 @@ def translate_lines(
         raise UserError(
             "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
         ) from None
+    except BaseException:  # Ctrl-C too: nobody waits for the other chunks any more
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
     finally:
         if executor:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def chunks(source: LineSource, size: int) -> Iterator[list[bytes] | None]:
+def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
     """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
     lines: queue.Queue[bytes | None] = queue.Queue(maxsize=4 * size)
 
-    def read() -> None:
-        try:
-            while line := source.readline():
+    def fill() -> None:
+        rest = b""
+        while block := read():
+            *complete, rest = (rest + block).split(b"\n")
+            for line in complete:
                 lines.put(line)
-        finally:
-            lines.put(None)
+        if rest:
+            lines.put(rest)
+        lines.put(None)
 
-    threading.Thread(target=read, daemon=True).start()
-    while True:
+    threading.Thread(target=fill, daemon=True).start()
+    line: bytes | None = b""
+    while line is not None:
         try:
-            line = lines.get(timeout=0.01)
+            line = lines.get(timeout=PATIENCE)
         except queue.Empty:
             yield None
             line = lines.get()
@@ -123,13 +135,11 @@ def chunks(source: LineSource, size: int) -> Iterator[list[bytes] | None]:
             if len(chunk) == size:
                 break
             try:
-                line = lines.get(timeout=0.01)
+                line = lines.get(timeout=PATIENCE)
             except queue.Empty:
                 break
         if chunk:
             yield chunk
-        if line is None:
-            return
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +153,7 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
     remarks: list[tuple[int, str]] = []
     texts = []
     for offset, raw in enumerate(raw_lines):
-        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        raw = raw.removesuffix(b"\r")
         try:
             texts.append(raw.decode("utf-8"))
         except UnicodeDecodeError:

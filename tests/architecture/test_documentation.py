@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# One process trains the model that all of these use.
+pytestmark = pytest.mark.xdist_group("copy model")
 BLOCKS = [
     pytest.param(code, id=f"{file.name}-{number}")
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

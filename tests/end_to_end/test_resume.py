@@ -1,6 +1,7 @@
 """Killed at any moment and started again, a run is the run that was never killed."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -100,7 +101,7 @@ def test_ctrl_c_saves_and_the_same_command_continues(command, tmp_path: Path) ->
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"the same command continues" in stderr
-    (checkpoint,) = (out / "run" / "checkpoints").iterdir()
+    checkpoint = max((out / "run" / "checkpoints").glob("step-*"))
     saved = json.loads((checkpoint / "state.json").read_text())["position"]["step"]
     assert saved == losses(out)[-1][1]
 
@@ -113,18 +114,17 @@ def test_a_run_with_other_settings_is_refused(command, tmp_path: Path) -> None:
 
 
 def test_a_run_that_explodes_stops_and_leaves_the_last_good_checkpoint(command, tmp_path: Path) -> None:
-    wild = [
-        "--steps",
-        "60",
-        "--set=training.schedule={kind='decay', learning_rate=1e5}",
-        "--set=training.optimizer.clip_norm=0.0",
-    ]
+    # The rate grows by 0.02 a step, and no warm-up ever ends.
+    schedule = "{kind='inverse_square_root', learning_rate=200.0, warmup_steps=10000}"
+    wild = ["--steps", "500", f"--set=training.schedule={schedule}", "--set=training.ema_decay=0.0"]
     text = finish(command("wild", *wild), code=2)
     assert "training went wrong at step" in text
     assert "last good checkpoint" in text
-    (checkpoint,) = (tmp_path / "wild" / "run" / "checkpoints").iterdir()
-    assert (checkpoint / "model.safetensors").exists()
-    assert "training went wrong" in finish(command("wild", *wild), code=2)
+    failed_at = int(text.split("went wrong at step ")[1].split(":")[0])
+    newest = max((tmp_path / "wild" / "run" / "checkpoints").glob("step-*"))
+    assert int(newest.name.removeprefix("step-")) == failed_at - 2
+    assert all(math.isfinite(loss) for _, _, loss in losses(tmp_path / "wild"))
+    assert f"training went wrong at step {failed_at}" in finish(command("wild", *wild), code=2)
 
 
 def test_epochs_and_a_budget_end_by_themselves(command, tmp_path: Path) -> None:
@@ -141,7 +141,8 @@ def test_the_mean_of_the_last_checkpoints(command, tmp_path: Path) -> None:
         command("mean", "--steps", "8", "--set=training.average_checkpoints=3", "--set=training.ema_decay=0.0")
     )
     assert "the mean of the last 3 checkpoints" in text
-    assert len(list((tmp_path / "mean" / "run" / "checkpoints").iterdir())) == 3
+    kept = {int(each.name[5:]) for each in (tmp_path / "mean" / "run" / "checkpoints").iterdir()}
+    assert kept >= {4, 6, 8}
 
 
 def test_without_limit_it_stops_when_it_no_longer_improves(command, tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ def right_share(model: Path, lines: list[str], answers: list[str]) -> tuple[floa
     return right / len(lines), sum(pairs) / len(pairs)
 
 
-@pytest.mark.parametrize("task", ["copy", "reverse"])
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param("copy", marks=pytest.mark.xdist_group("copy model")), "reverse"],
+)
 def test_the_task_and_its_alignment_are_learned(task: str, request: pytest.FixtureRequest, make_sentences) -> None:
     model = request.getfixturevalue(f"{task}_model")
     lines = make_sentences(300, seed=3)

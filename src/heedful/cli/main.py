@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -74,8 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
         print("heedful: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does: nothing is left to say.
-        sys.stderr.close()
+        # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
 

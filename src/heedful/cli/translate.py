@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -12,8 +14,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from heedful.data.text_files import open_unpacked
+from heedful.data.text_files import expand_files, open_unpacked
 from heedful.errors import UserError
+
+READ_BYTES = 1 << 16
 
 if TYPE_CHECKING:
     from heedful.line_translation import LineSettings
@@ -79,7 +83,12 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
-        source = stack.enter_context(open_unpacked(Path(input_file))) if input_file else sys.stdin.buffer
+        if input_file:
+            (name,) = expand_files([input_file])
+            read = partial(stack.enter_context(open_unpacked(Path(name))).read1, READ_BYTES)
+        else:
+            # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
+            read = partial(io.FileIO(sys.stdin.fileno(), closefd=False).read, READ_BYTES)
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
         progress = stack.enter_context(_progress())
         done = progress.add_task("", total=None)
@@ -94,7 +103,7 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
 
         from heedful.line_translation import translate_lines
 
-        translate_lines(settings, workers, source, write, remark)
+        translate_lines(settings, workers, read, write, remark)
 
 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.dropout import dropout as byte_dropout
 from heedful.layers.kv_cache import LayerCache
@@ -27,6 +28,12 @@ class AttentionConfig:
     value_width: int | None = None
     scaled: bool = True
     dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.num_heads, "num_heads", 1)
+        require(self.key_width or 1, "key_width", 1)
+        require(self.value_width or 1, "value_width", 1)
+        require(self.dropout, "attention dropout", 0, 1)
 
 
 def attend_fused(

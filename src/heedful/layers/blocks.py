@@ -8,6 +8,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from heedful.config import require
 from heedful.layers.attention import AttentionConfig, CrossAttention, SelfAttention
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
@@ -24,6 +25,10 @@ class StackConfig:
     dropout: float = 0.1
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     feed_forward: FeedForwardConfig = field(default_factory=FeedForwardConfig)
+
+    def __post_init__(self) -> None:
+        require(self.num_layers, "num_layers", 1)
+        require(self.dropout, "dropout", 0, 1)
 
 
 class PostNorm(nn.Module):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from heedful.config import require
 from heedful.layers.dropout import Dropout
 
 
@@ -17,6 +18,10 @@ class FeedForwardConfig:
     inner_width: int | None = None
     activation: Literal["relu", "gelu"] = "relu"
     dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.inner_width or 1, "inner_width", 1)
+        require(self.dropout, "feed-forward dropout", 0, 1)
 
 
 class FeedForward(nn.Module):

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.config import require
 from heedful.layers.blocks import DecoderBlock, EncoderBlock, StackConfig, final_norm
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import padded_length
@@ -33,6 +34,10 @@ class EncoderDecoderConfig:
     tied_output: bool = True
     encoder: StackConfig = field(default_factory=StackConfig)
     decoder: StackConfig = field(default_factory=StackConfig)
+
+    def __post_init__(self) -> None:
+        require(self.width, "width", 1)
+        require(self.max_length, "max_length", 1)
 
 
 class EncoderDecoder(nn.Module):

@@ -29,9 +29,12 @@ def save_checkpoint(folder: Path, step: int, tensors: dict[str, dict[str, Tensor
     (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
     for file in temporary.iterdir():
         flush_to_disk(file)
-    if final.exists():  # the same step again, after a run was continued from an older checkpoint
-        shutil.rmtree(final)
+    replaced = folder / f"{TEMPORARY}replaced"
+    if final.exists():  # the same step once more: at the end of a run, or continued from an older checkpoint
+        shutil.rmtree(replaced, ignore_errors=True)
+        final.rename(replaced)
     temporary.rename(final)
+    shutil.rmtree(replaced, ignore_errors=True)
     return final
 
 
@@ -43,9 +46,14 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str,
 
 
 def prune_checkpoints(folder: Path, keep: set[int]) -> None:
-    """Remove what a kill left half-written, and all checkpoints but the newest and those of steps in `keep`."""
+    """Remove what a kill left half-written, and all checkpoints but the newest two and those of steps in `keep`."""
     for leftover in folder.glob(f"{TEMPORARY}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    for old in checkpoint_folders(folder)[:-1]:
+    for old in checkpoint_folders(folder)[:-2]:
         if int(old.name.removeprefix("step-")) not in keep:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def drop_checkpoint(folder: Path, step: int) -> None:
+    """Remove the checkpoint of a step, if there is one."""
+    shutil.rmtree(folder / f"step-{step:09d}", ignore_errors=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from heedful.config import require
 from heedful.errors import UserError
 from heedful.training.optimizer import OptimizerConfig
 from heedful.training.schedule import ScheduleConfig
@@ -24,9 +25,9 @@ class LimitConfig:
         given = [name for name in ("steps", "epochs", "budget") if getattr(self, name) is not None]
         if len(given) > 1:
             raise UserError(f"give only one of steps, epochs and budget, not {' and '.join(given)}")
-        for name in ("steps", "epochs"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("steps", "epochs", "patience"):
+            value = getattr(self, name)
+            require(1 if value is None else value, name, 1)
         if self.budget is not None:
             seconds(self.budget)
 
@@ -38,6 +39,11 @@ class BatchConfig:
     tokens_per_step: int | None = None
     tokens_per_batch: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("tokens_per_step", "tokens_per_batch"):
+            value = getattr(self, name)
+            require(1 if value is None else value, name, 1)
+
 
 @dataclass(frozen=True)
 class MachineConfig:
@@ -48,6 +54,11 @@ class MachineConfig:
     threads: int | None = None
     precision: Literal["fp32", "bf16"] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("workers", "threads"):
+            value = getattr(self, name)
+            require(1 if value is None else value, name, 1)
+
 
 @dataclass(frozen=True)
 class SavingConfig:
@@ -56,6 +67,11 @@ class SavingConfig:
     validations: int = 10
     validate_every_steps: int | None = None
     checkpoint_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        require(self.validations, "validations", 1)
+        require(1 if self.validate_every_steps is None else self.validate_every_steps, "validate_every_steps", 1)
+        require(self.checkpoint_seconds, "checkpoint_seconds", 0)
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,12 @@ class TrainingConfig:
     ema_decay: float = 0.0
     average_checkpoints: int = 0
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.label_smoothing, "label_smoothing", 0, 1)
+        require(self.ema_decay, "ema_decay", 0, 1)
+        require(self.average_checkpoints, "average_checkpoints", 0)
+        require(self.seed, "seed", 0, 2**31)
 
 
 def seconds(text: str) -> float:

@@ -18,6 +18,7 @@ from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (
     checkpoint_folders,
+    drop_checkpoint,
     load_checkpoint,
     prune_checkpoints,
     save_checkpoint,
@@ -171,9 +172,11 @@ class Trainer(Generic[AnyBatch]):
         elif loss > self.task.largest_loss:
             what = f"the loss has grown to {loss:.1f}, far above that of a random guess"
         if what:
+            step = self.state.position.step
+            drop_checkpoint(self.checkpoints, step - 1)  # it holds the weights that gave this loss
             raise UserError(
-                f"training went wrong at step {self.state.position.step}: {what}. The last good checkpoint is "
-                f"kept in {self.checkpoints}; try a lower training.schedule.learning_rate in another folder"
+                f"training went wrong at step {step}: {what}. The last good checkpoint is kept in "
+                f"{self.checkpoints}; try a lower training.schedule.learning_rate in another folder"
             )
 
     def _after_step(self, before: float | None, after: float | None) -> None:

@@ -165,6 +165,12 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     elif not (limit.steps or limit.epochs):
         ends = f"after {limit.patience} validations without improvement"
     given = "as asked"
+    averaging = f"moving average, decay {training.ema_decay}" if training.ema_decay else "none"
+    if training.average_checkpoints:
+        averaging = f"mean of the last {training.average_checkpoints} checkpoints"
+    every = f"{training.saving.validations} times"
+    if training.saving.validate_every_steps:
+        every = f"every {training.saving.validate_every_steps} steps"
     user_training = run.settings.get("training", {})
     batches = training.batches
     return [
@@ -190,6 +196,8 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
             + (f", {given}" if user_training.get("batches") else ", by the amount of text and the memory"),
         ),
         Choice("learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind),
+        Choice("averaging", averaging, "by the preset"),
+        Choice("validation", every, f"saved every {training.saving.checkpoint_seconds:g} s too"),
         Choice("end", ends, given if user_training.get("limit") else "no limit was given"),
     ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from heedful.config import require
+
 
 @dataclass(frozen=True)
 class ScheduleConfig:
@@ -18,6 +20,11 @@ class ScheduleConfig:
     learning_rate: float | None = None
     warmup_steps: int = 4000
     warmup_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        require(self.learning_rate or 0.0, "learning_rate", 0)
+        require(self.warmup_steps, "warmup_steps", 1)
+        require(self.warmup_share, "warmup_share", 0, 1)
 
 
 def learning_rate(config: ScheduleConfig, width: int, step: int, progress: float | None) -> float:

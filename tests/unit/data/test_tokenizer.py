@@ -139,3 +139,15 @@ def test_a_vocabulary_must_hold_all_bytes() -> None:
 def test_choose_vocabulary_size(num_characters: int, size: int) -> None:
     assert choose_vocabulary_size(num_characters) == size
     assert choose_vocabulary_size(num_characters) % 8 == 0
+
+
+def test_words_are_counted_by_spaces() -> None:
+    tokenizer = Tokenizer.train(["red dog runs"] * 3, 280)
+    text = "red  dogs run!"
+    ids = tokenizer.encode(text)
+    words = tokenizer.word_of_token(ids)
+    texts = [
+        "".join(tokenizer.token_text(i) for i, w in zip(ids, words, strict=True) if w == word) for word in range(3)
+    ]
+    assert [each.strip() for each in texts] == ["red", "dogs", "run!"]
+    assert tokenizer.word_of_token([]) == []

@@ -28,11 +28,18 @@ def test_half_written_checkpoints_are_not_seen_and_are_removed(tmp_path: Path) -
     assert [each.name for each in tmp_path.iterdir()] == ["step-000000003"]
 
 
-def test_the_newest_and_the_chosen_ones_stay(tmp_path: Path) -> None:
-    for step in (2, 3, 5, 7):
+def test_the_newest_two_and_the_chosen_ones_stay(tmp_path: Path) -> None:
+    for step in (2, 3, 5, 7, 11):
         save(tmp_path, step)
     prune_checkpoints(tmp_path, {3})
-    assert [each.name for each in checkpoint_folders(tmp_path)] == ["step-000000003", "step-000000007"]
+    assert [int(each.name[5:]) for each in checkpoint_folders(tmp_path)] == [3, 7, 11]
+
+
+def test_a_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:
+    save(tmp_path, 3)
+    save_checkpoint(tmp_path, 3, {"model": {"w": torch.zeros(3)}}, {"again": True})
+    assert load_checkpoint(tmp_path / "step-000000003")[1] == {"again": True}
+    assert [each.name for each in tmp_path.iterdir()] == ["step-000000003"]
 
 
 def test_mean_of_checkpoints(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.training.config import LimitConfig, seconds
+from heedful.training.resolve import check_settings
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,26 @@ def test_two_limits_are_refused() -> None:
 def test_zero_steps_are_refused() -> None:
     with pytest.raises(UserError, match="at least 1"):
         LimitConfig(steps=0)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("model", "encoder", "dropout"), 1.0, "dropout is 1.0, but must be at least 0 and below 1"),
+        (("model", "decoder", "num_layers"), 0, "num_layers is 0, but must be at least 1"),
+        (("model", "decoder", "attention", "num_heads"), 0, "num_heads is 0"),
+        (("model", "encoder", "feed_forward", "inner_width"), -4, "inner_width is -4"),
+        (("training", "label_smoothing"), 1.5, "label_smoothing is 1.5"),
+        (("training", "batches", "tokens_per_step"), 0, "tokens_per_step is 0"),
+        (("training", "machine", "workers"), 0, "workers is 0"),
+        (("training", "schedule", "warmup_share"), 1.0, "warmup_share is 1.0"),
+    ],
+)
+def test_values_out_of_range_are_refused(place: tuple[str, ...], value: float, message: str) -> None:
+    settings: dict = {}
+    inner = settings
+    for key in place[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[place[-1]] = value
+    with pytest.raises(UserError, match=message):
+        check_settings("translation_tiny", settings)

@@ -1,0 +1,91 @@
+"""The translator on a model with random weights: what holds for any model."""
+
+import warnings
+
+import pytest
+import torch
+
+from heedful.data.tokenizer import Tokenizer
+from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.errors import UserError
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.model_folder import ModelConfig
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.pipelines import LongTextWarning, Translator
+
+TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", " ", "dog"]
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(TEXTS * 3, 283)
+    stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3))
+    config = EncoderDecoderConfig(tokenizer.vocabulary_size, 12, 23, encoder=stack, decoder=stack)
+    return Translator(EncoderDecoder(config).eval(), tokenizer, ModelConfig(config))
+
+
+def test_one_translation_per_text_and_blank_for_blank(translator: Translator) -> None:
+    found = translator.translate(TEXTS, beam=3, nbest=2)
+    assert [bool(each.tokens) or not text.strip() for each, text in zip(found, TEXTS, strict=True)] == [True] * 5
+    assert found[1].text == found[3].text == ""
+    assert [len(each.nbest) for each in found] == [2, 0, 2, 0, 2]
+    assert found[0].nbest[0].text == found[0].text
+    assert found[0].nbest[0].score >= found[0].nbest[1].score
+    assert "".join(found[0].tokens).removeprefix(" ") == found[0].text
+
+
+def test_a_single_text_is_fine(translator: Translator) -> None:
+    assert translator.translate("dog")[0].text == translator.translate(["dog"])[0].text
+
+
+def test_the_score_is_that_of_scoring_the_text(translator: Translator) -> None:
+    options = DecodingOptions(beam=4, nbest=1, max_length=5)
+    for text, found in zip(TEXTS, translator.translate(TEXTS, options), strict=True):
+        ids = translator.tokenizer.encode(found.text)
+        finished = len(found.token_scores) == len(found.tokens) + 1
+        if not text.strip() or not finished or [translator.tokenizer.token_text(i) for i in ids] != found.tokens:
+            continue  # cut off at the maximum, or text whose own subwords are others
+        scored = translator.score([text], [found.text])[0]
+        assert scored.score == pytest.approx(found.score, abs=1e-4)
+
+
+def test_scores_need_counterparts(translator: Translator) -> None:
+    with pytest.raises(UserError, match="2 sources, but 1 targets"):
+        translator.score(["a", "b"], ["a"])
+
+
+def test_long_texts_are_translated_in_pieces_with_joined_alignments(translator: Translator) -> None:
+    text = "the red dog is red. " * 9
+    with pytest.warns(LongTextWarning, match="longer than the 23 subwords") as caught:
+        (found,) = translator.translate(["dog", text], DecodingOptions(max_length=7), alignment=True)[1:]
+    assert caught[0].message.index == 1
+    assert found.alignment is not None
+    assert max(source for source, _ in found.alignment) > 9
+    assert [target for _, target in found.alignment] == list(range(len(found.alignment)))
+
+
+def test_a_model_can_take_longer_texts_when_told(translator: Translator) -> None:
+    text = "the red dog is red. " * 9
+    translator.model.resize_positions(401)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            translator.translate(text, DecodingOptions(max_length=3))
+    finally:
+        translator.model.resize_positions(23)
+
+
+def test_samples_depend_on_seed_and_number_alone(translator: Translator) -> None:
+    options = DecodingOptions(max_length=9, sampling=SamplingOptions(temperature=1.5, seed=3))
+    together = translator.translate(TEXTS, options, first_index=10)
+    alone = translator.translate(TEXTS[2:3], options, first_index=12)
+    assert together[2].tokens == alone[0].tokens
+    assert together[2].token_scores == alone[0].token_scores
+
+
+def test_the_prefix_comes_first(translator: Translator) -> None:
+    assert all(
+        each.text.startswith("red dog") for each in translator.translate(["dog", "sea"], prefix="red dog", beam=2)
+    )
