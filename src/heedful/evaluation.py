@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import sacrebleu
 
-from heedful.line_translation import LineSettings, translate_lines
-from heedful.pipelines import load
+from heedful.line_translation import LineSettings, cached_translator, translate_lines
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def evaluate_translation(settings: LineSettings, workers: int, sources: list[str
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     bleu_score = bleu.corpus_score(translations, [references]).score
     chrf_score = chrf.corpus_score(translations, [references]).score
-    scores = load(settings.model, settings.device).score(sources, references)
+    scores = cached_translator(settings.model, settings.device).score(sources, references)
     tokens = sum(len(each.token_scores) for each in scores)
     perplexity = math.exp(-sum(each.log_probability for each in scores) / tokens)
     return Evaluation(

@@ -143,13 +143,14 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
 
 
 @lru_cache(maxsize=1)
-def _translator(model: str, device: str) -> Translator:
+def cached_translator(model: str, device: str) -> Translator:
+    """The model of that folder, loaded once a process."""
     return load(model, device)
 
 
 def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = _translator(settings.model, settings.device)
+    translator = cached_translator(settings.model, settings.device)
     remarks: list[tuple[int, str]] = []
     texts = []
     for offset, raw in enumerate(raw_lines):

@@ -31,6 +31,8 @@ from heedful.tasks.translation import collate, token_log_probabilities
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 DEFAULT_BEAM = 5
 DEFAULT_BATCH_SIZE = 64
+# Logits that are in memory at once when given translations are scored.
+SCORED_LOGITS = 2**24
 # A request's number is that of its text times this, plus that of its piece.
 MOST_PIECES = 2**20
 
@@ -139,20 +141,25 @@ class Translator:
         """The log-probabilities of given translations."""
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
-        source_ids, target_ids = self.tokenizer.encode_batch(list(sources)), self.tokenizer.encode_batch(list(targets))
+        pairs = list(
+            zip(self.tokenizer.encode_batch(list(sources)), self.tokenizer.encode_batch(list(targets)), strict=True)
+        )
         limit = self.model.longest_target
-        for number, ids in enumerate(target_ids, 1):
-            if limit is not None and len(ids) > limit:
-                raise UserError(f"target {number} has {len(ids)} subwords, but the model takes {limit} at most")
-        order = sorted(range(len(sources)), key=lambda index: len(target_ids[index]))
+        for number, (source, target) in enumerate(pairs, 1):
+            if limit is not None and max(len(source), len(target)) > limit:
+                raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
+        order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
         scores: dict[int, Score] = {}
         with one_thread(), torch.inference_mode():
-            for start in range(0, len(order), DEFAULT_BATCH_SIZE):
-                chosen = order[start : start + DEFAULT_BATCH_SIZE]
-                batch = collate([np.array(source_ids[i]) for i in chosen], [np.array(target_ids[i]) for i in chosen])
+            while order:
+                # The longest target comes first, and bounds the logits of its batch.
+                row = (len(pairs[order[0]][1]) + 1) * self.tokenizer.vocabulary_size
+                size = max(1, min(DEFAULT_BATCH_SIZE, SCORED_LOGITS // row))
+                chosen, order = order[:size], order[size:]
+                batch = collate([np.array(pairs[i][0]) for i in chosen], [np.array(pairs[i][1]) for i in chosen])
                 rows = token_log_probabilities(self.model, batch.to(self.model.device))
-                scores.update({i: _score(row.tolist()) for i, row in zip(chosen, rows, strict=True)})
-        return [scores[index] for index in range(len(sources))]
+                scores.update({i: _score(each.tolist()) for i, each in zip(chosen, rows, strict=True)})
+        return [scores[index] for index in range(len(pairs))]
 
 
 class LongTextWarning(UserWarning):

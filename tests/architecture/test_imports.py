@@ -17,7 +17,7 @@ ALLOWED = {
     "inspection": {"layers", "models"},
     "decoding": {"layers", "models"},
     "tasks": {"layers", "models", "decoding", "data"},
-    "training": {"layers", "models", "decoding", "data", "tasks", "presets", "model_folder"},
+    "training": {"layers", "models", "decoding", "data", "tasks", "presets", "parameter_count", "model_folder"},
 }
 
 

@@ -89,3 +89,13 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
     assert all(
         each.text.startswith("red dog") for each in translator.translate(["dog", "sea"], prefix="red dog", beam=2)
     )
+
+
+def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
+    sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
+    together = translator.score(sources, targets)
+    monkeypatch.setattr("heedful.pipelines.SCORED_LOGITS", 1)
+    alone = translator.score(sources, targets)
+    for one, other in zip(together, alone, strict=True):
+        assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)
+        assert one.log_probability == pytest.approx(sum(one.token_scores))

@@ -22,8 +22,15 @@ _source = _Source()
 
 
 @contextmanager
-def seeded_dropout(seed: int) -> Iterator[None]:
-    """Draw the masks of this thread from a fresh generator, whatever other threads do meanwhile."""
+def seeded_dropout(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw the masks of this thread from a fresh generator, whatever other threads do meanwhile.
+
+    On other devices than a CPU, where one thread computes, torch's own generator is seeded.
+    """
+    if device.type != "cpu":
+        torch.manual_seed(seed)
+        yield
+        return
     before = _source.generator
     _source.generator = torch.Generator().manual_seed(seed)
     try:

@@ -86,6 +86,7 @@ class EncoderDecoder(nn.Module):
 
     def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
         """The encoder's output; `mask` is None when no row has padding."""
+        self.positions.extend(source_BS.shape[1])
         positions_S = torch.arange(source_BS.shape[1], device=source_BS.device)
         x_BSD = self.source_embedding(source_BS, positions_S)
         for block in self.encoder:
@@ -94,6 +95,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """The decoder's output, before the output layer."""
+        self.positions.extend(target_BT.shape[1])
         positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
         x_BTD = self.target_embedding(target_BT, positions_T)
         for block in self.decoder:

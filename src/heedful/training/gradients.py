@@ -47,11 +47,12 @@ class ParallelGradients(Generic[AnyBatch]):
 
     def _sum_parts(self, batches: Sequence[AnyBatch], seed: int) -> float:
         targets = sum(batch.num_targets for batch in batches)
+        device = self.parameters[0].device
         total = 0.0
 
         def part(number: int, batch: AnyBatch) -> tuple[tuple[Tensor, ...], Tensor]:
             # Seeded by step and part, not by what ran before: a continued run draws the same masks.
-            with seeded_dropout(seed * 1_009 + number):
+            with seeded_dropout(seed * 1_009 + number, device):
                 loss, plain = self.task.loss(batch)
                 return torch.autograd.grad(loss / targets, self.parameters), plain
 

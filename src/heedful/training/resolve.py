@@ -16,6 +16,7 @@ from heedful.files import write_file
 from heedful.machine import available_cores, choose_device, supports_bf16
 from heedful.models.encoder_decoder import EncoderDecoderConfig
 from heedful.models.memory_plan import tokens_that_fit
+from heedful.parameter_count import PAPER_MILLIONS, formula
 from heedful.presets import PRESETS
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.run_config import RunConfig
@@ -165,6 +166,7 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     elif not (limit.steps or limit.epochs):
         ends = f"after {limit.patience} validations without improvement"
     given = "as asked"
+    paper = PAPER_MILLIONS.get(resolved.preset, "")
     averaging = f"moving average, decay {training.ema_decay}" if training.ema_decay else "none"
     if training.average_checkpoints:
         averaging = f"mean of the last {training.average_checkpoints} checkpoints"
@@ -184,6 +186,7 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
             f"{encoder.attention.num_heads} heads, dropout {encoder.dropout}",
             f"{encoder.norm}-norm, {model.positions} positions",
         ),
+        Choice("parameters", f"{formula(model):,}", paper and f"the paper's Table 3 says {paper} million"),
         Choice(
             "device",
             f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",

@@ -3,10 +3,12 @@ import torch
 
 from heedful.layers.dropout import Dropout, dropout, seeded_dropout
 
+CPU = torch.device("cpu")
+
 
 @pytest.mark.parametrize("probability", [0.1, 0.25, 0.7])
 def test_share_and_scale(probability: float) -> None:
-    with seeded_dropout(1):
+    with seeded_dropout(1, CPU):
         dropped = dropout(torch.ones(317, 331), probability)
     share = (dropped == 0).float().mean().item()
     assert share == pytest.approx(round(probability * 256) / 256, abs=0.005)
@@ -16,7 +18,7 @@ def test_share_and_scale(probability: float) -> None:
 
 def test_the_gradient_takes_the_same_mask() -> None:
     x = torch.randn(13, 17, requires_grad=True)
-    with seeded_dropout(2):
+    with seeded_dropout(2, CPU):
         output = dropout(x, 0.5)
     (gradient,) = torch.autograd.grad(output.sum(), x)
     assert torch.equal(gradient == 0, output == 0)
@@ -27,10 +29,10 @@ def test_a_seed_fixes_the_mask_whatever_the_global_generator_does() -> None:
     masks = []
     for _ in range(2):
         torch.rand(7)
-        with seeded_dropout(3):
+        with seeded_dropout(3, CPU):
             masks.append(dropout(torch.ones(5, 7, 11), 0.3))
     assert torch.equal(*masks)
-    with seeded_dropout(4):
+    with seeded_dropout(4, CPU):
         assert not torch.equal(masks[0], dropout(torch.ones(5, 7, 11), 0.3))
 
 
