@@ -13,14 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import results
 
-RESULT_FILE = Path(__file__).parent / "results" / "large_corpus.json"
+COMMAND = "python benchmarks/large_corpus.py"
 PAIRS = 2_000_000
 LIMIT_MEGABYTES = 1000
 SEED = 20170612
@@ -138,41 +138,19 @@ def measure(num_pairs: int) -> dict[str, Any]:
     return measured
 
 
-def commit() -> str:
-    """The commit that is measured, marked when files differ from it."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent).stdout
-
-    changed = git("status", "--porcelain", "--untracked-files=no").strip()
-    return git("rev-parse", "HEAD").strip() + (" with changes" if changed else "")
-
-
 def result_rows(measured: dict[str, Any], num_pairs: int) -> list[dict[str, Any]]:
     """The measurements in the form of all result files."""
-    common = {
-        "seconds": round(measured["seconds"], 1),
-        "command": "python benchmarks/large_corpus.py",
-        "versions": {name: version(name) for name in ("numpy", "tokenizers", "torch")}
-        | {"python": platform.python_version()},
-        "commit": commit(),
-    }
-    corpus = f"{num_pairs:,} generated pairs"
-    rows = [
-        (
-            f"peak resident memory of preparing {corpus}",
-            measured["peak"] / 1e6,
-            "MB",
-            f"at most {LIMIT_MEGABYTES}",
-        ),
-        (f"time of preparing {corpus}", measured["seconds"], "s", None),
-        (f"time of planning an epoch over {corpus}", measured["plan"], "s", None),
-        (f"pairs kept for training of {corpus}", measured["summary"]["train_pairs"], "pairs", None),
+    figures = [
+        ("peak resident memory of preparing", measured["peak"] / 1e6, "MB", f"<= {LIMIT_MEGABYTES}"),
+        ("time of preparing", measured["seconds"], "s", "-"),
+        ("time of planning an epoch over", measured["plan"], "s", "-"),
+        ("pairs kept for training of", measured["summary"]["train_pairs"], "pairs", "-"),
     ]
     return [
-        {"measure": name, "value": round(value, 2), "unit": unit, "required": required, **common}
-        for name, value, unit, required in rows
+        results.row(
+            f"{what} {num_pairs:,} generated pairs", round(value, 2), unit, required, measured["seconds"], COMMAND
+        )
+        for what, value, unit, required in figures
     ]
 
 
@@ -188,8 +166,7 @@ def main() -> None:
     measured = measure(arguments.pairs)
     print(json.dumps(measured, indent=2))
     if arguments.pairs == PAIRS:
-        text = json.dumps(result_rows(measured, PAIRS), indent=2, ensure_ascii=False)
-        RESULT_FILE.write_text(text + "\n", encoding="utf-8")
+        results.write("large_corpus", result_rows(measured, PAIRS))
     if measured["peak"] > LIMIT_MEGABYTES * 1e6:
         sys.exit(f"The peak of {measured['peak'] / 1e6:.0f} MB is over {LIMIT_MEGABYTES} MB.")
 
