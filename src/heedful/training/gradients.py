@@ -66,8 +66,10 @@ class ParallelGradients(Generic[AnyBatch]):
         return total / targets
 
 
+# How torch's allocators, oneDNN and the C++ library word it.
+MEMORY_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "memory object", "bad_alloc")
+
+
 def out_of_memory(error: Exception) -> bool:
-    """Whether an error is torch's (CPU or GPU) or Python's way to say that memory ran out."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(
-        sign in str(error) for sign in ("not enough memory", "can't allocate memory", "out of memory")
-    )
+    """Whether an error says that memory ran out."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(sign in str(error) for sign in MEMORY_SIGNS)
