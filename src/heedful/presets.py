@@ -35,7 +35,7 @@ def _budget_recipe(learning_rate: float) -> Settings:
 def translation_tiny() -> Settings:
     """About 2 million parameters: the demo, small corpora, a laptop."""
     return {
-        "model": _translation(128, 4, 4, 512, "pre", 0.3),
+        "model": _translation(128, 4, 4, 512, "pre", 0.2),
         "training": _budget_recipe(4e-3),
     }
 
