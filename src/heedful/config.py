@@ -24,6 +24,8 @@ def to_dict(config: Any) -> dict[str, Any]:
 def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Config:
     """Build `kind` from nested data; an unknown key or a wrong type is an error that names the place."""
     assert dataclasses.is_dataclass(kind)
+    if not isinstance(data, dict):
+        raise UserError(f"setting {where!r} is {data!r}, expected a table of settings")
     known = [each.name for each in dataclasses.fields(kind)]
     for key in data:
         if key not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import signal
 import threading
@@ -15,12 +16,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from heedful.alignment import pharaoh
+from heedful.data.text_files import BYTE_ORDER_MARK
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.pipelines import LongTextWarning, Translation, Translator, load
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
-CHUNK_LINES = 512
+CHUNK_LINES = 256
 # Seconds to wait for another line before those that are there are translated.
 PATIENCE = 0.01
 
@@ -63,6 +65,7 @@ def translate_lines(
     """
     pending: deque[tuple[int, int, Future[TranslatedChunk]]] = deque()
     executor: ProcessPoolExecutor | None = None
+    others = set(multiprocessing.active_children())
 
     def finish(first: int, count: int, chunk: TranslatedChunk) -> None:
         for offset, text in chunk.remarks:
@@ -80,11 +83,11 @@ def translate_lines(
                 while pending:
                     finish_oldest()
                 continue
+            if first == 1:
+                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             if executor is None and workers > 1 and len(lines) == CHUNK_LINES:
                 # Only long input is worth starting processes for.
-                executor = ProcessPoolExecutor(
-                    workers, multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-                )
+                executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
             if executor:
                 pending.append((first, len(lines), executor.submit(translate_chunk, settings, first, lines)))
                 if len(pending) > 2 * workers:
@@ -99,7 +102,7 @@ def translate_lines(
             "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
         ) from None
     except BaseException:  # Ctrl-C too: nobody waits for the other chunks any more
-        for process in multiprocessing.active_children():
+        for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         raise
     finally:
@@ -109,20 +112,10 @@ def translate_lines(
 
 def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
     """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
-    lines: queue.Queue[bytes | None] = queue.Queue(maxsize=4 * size)
-
-    def fill() -> None:
-        rest = b""
-        while block := read():
-            *complete, rest = (rest + block).split(b"\n")
-            for line in complete:
-                lines.put(line)
-        if rest:
-            lines.put(rest)
-        lines.put(None)
-
-    threading.Thread(target=fill, daemon=True).start()
-    line: bytes | None = b""
+    # A line, the end (None), or what went wrong in reading.
+    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
+    threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
+    line: bytes | Exception | None = b""
     while line is not None:
         try:
             line = lines.get(timeout=PATIENCE)
@@ -131,6 +124,8 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
             line = lines.get()
         chunk: list[bytes] = []
         while line is not None:
+            if isinstance(line, Exception):
+                raise line
             chunk.append(line)
             if len(chunk) == size:
                 break
@@ -140,6 +135,33 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
                 break
         if chunk:
             yield chunk
+
+
+def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
+    try:
+        rest = b""
+        while block := read():
+            *complete, rest = (rest + block).split(b"\n")
+            for line in complete:
+                lines.put(line)
+        if rest:
+            lines.put(rest)
+        lines.put(None)
+    except Exception as error:  # it is raised where the lines are taken
+        lines.put(error)
+
+
+def _start_worker() -> None:
+    """Let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 @lru_cache(maxsize=1)

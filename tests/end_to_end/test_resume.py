@@ -119,7 +119,7 @@ def test_a_run_that_explodes_stops_and_leaves_the_last_good_checkpoint(command, 
     wild = ["--steps", "500", f"--set=training.schedule={schedule}", "--set=training.ema_decay=0.0"]
     text = finish(command("wild", *wild), code=2)
     assert "training went wrong at step" in text
-    assert "last good checkpoint" in text
+    assert "The last good checkpoint is" in text
     failed_at = int(text.split("went wrong at step ")[1].split(":")[0])
     newest = max((tmp_path / "wild" / "run" / "checkpoints").glob("step-*"))
     assert int(newest.name.removeprefix("step-")) == failed_at - 2

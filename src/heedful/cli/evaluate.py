@@ -47,7 +47,11 @@ def evaluate(
     sources, references = read_aligned(source, reference)
     options = DecodingOptions(beam=beam, length_penalty=length_penalty)
     settings = LineSettings(model, options, device, batch_size=batch_size)
-    result = evaluate_translation(settings, number_of_workers(workers, device), sources, references)
+
+    def remark(number: int, text: str) -> None:
+        click.echo(f"heedful: line {number} of {source} {text}", err=True)
+
+    result = evaluate_translation(settings, number_of_workers(workers, device), sources, references, remark)
     if as_json:
         figures = asdict(result)
         del figures["translations"]

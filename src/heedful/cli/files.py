@@ -1,15 +1,36 @@
-"""Text files that commands read whole."""
+"""Text files that commands read."""
 
 from __future__ import annotations
 
-from heedful.data.text_files import expand_files, read_lines
+from pathlib import Path
+
+import click
+
+from heedful.data.text_files import MAX_LINE_BYTES, expand_files, read_lines
 from heedful.errors import UserError
 
 
-def read_texts(path: str) -> list[str]:
-    """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD."""
-    (file,) = expand_files([path])
-    return [line.decode("utf-8", "replace") for line in read_lines(file)]
+def one_file(pattern: str) -> Path:
+    """The one file that a name or a pattern stands for."""
+    files = expand_files([pattern])
+    if len(files) != 1:
+        raise UserError(f"{pattern} stands for {len(files)} files: name one")
+    return Path(files[0])
+
+
+def read_texts(pattern: str) -> list[str]:
+    """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD, with a remark."""
+    path = one_file(pattern)
+    texts = []
+    for number, line in enumerate(read_lines(path), 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            click.echo(f"heedful: line {number} of {path} is not valid UTF-8: read with U+FFFD", err=True)
+            texts.append(line.decode("utf-8", "replace"))
+    return texts
 
 
 def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:

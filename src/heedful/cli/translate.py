@@ -14,7 +14,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from heedful.data.text_files import expand_files, open_unpacked
+from heedful.cli.files import one_file
+from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
 
 READ_BYTES = 1 << 16
@@ -83,9 +84,8 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
-        if input_file:
-            (name,) = expand_files([input_file])
-            read = partial(stack.enter_context(open_unpacked(Path(name))).read1, READ_BYTES)
+        if input_file and input_file != STANDARD_INPUT:
+            read = partial(next, unpacked_blocks(one_file(input_file)), b"")
         else:
             # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
             read = partial(io.FileIO(sys.stdin.fileno(), closefd=False).read, READ_BYTES)

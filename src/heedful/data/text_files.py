@@ -8,19 +8,21 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
 from heedful.errors import UserError
 
 STANDARD_INPUT = "-"
+_Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
 
 # A longer line is cut while it is read, so that one huge line cannot fill the memory. What the reader
 # gives is then one byte longer than this, by which the cleaning rules know it.
 MAX_LINE_BYTES = 65_536
 
 _BLOCK_BYTES = 1 << 19
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Neither of the two can begin valid UTF-8 text, so the first bytes decide how a file is read.
 _FIRST_BYTES = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
 
@@ -70,7 +72,7 @@ def read_line_blocks(path: str | Path) -> Iterator[list[bytes]]:
     byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later.
     """
     rest = b""
-    for block in _unpacked_blocks(path):
+    for block in unpacked_blocks(path):
         text = rest + block
         lines = text.split(b"\n")
         # One byte more than the cut line needs: the carriage return of a line that just fits.
@@ -95,14 +97,14 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
         yield from lines
 
 
-def _unpacked_blocks(path: str | Path) -> Iterator[bytes]:
+def unpacked_blocks(path: str | Path) -> Iterator[bytes]:
     """The unpacked bytes of a file, without a byte order mark; every failure names the file."""
     try:
-        with open_unpacked(Path(path)) as stream:
-            block = stream.read(_BLOCK_BYTES).removeprefix(_BYTE_ORDER_MARK)
+        with _open_unpacked(Path(path)) as stream:
+            block = stream.read1(_BLOCK_BYTES).removeprefix(BYTE_ORDER_MARK)
             while block:
                 yield block
-                block = stream.read(_BLOCK_BYTES)
+                block = stream.read1(_BLOCK_BYTES)
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"{path} is damaged or cut short ({error}): copy or pack it again.") from error
     except OSError as error:
@@ -123,18 +125,21 @@ def _unreadable(path: str | Path, error: OSError) -> UserError:
     return UserError(f"{path} cannot be read: {error.strerror or error}.")
 
 
-def open_unpacked(path: Path) -> BufferedReader | gzip.GzipFile | lzma.LZMAFile:
-    """A file's contents, unpacked if it is a .gz or .xz file."""
-    with path.open("rb") as file:
-        start = file.read(max(map(len, _FIRST_BYTES.values())))
-    expected = _FIRST_BYTES.get(path.suffix, b"")
-    if not start.startswith(expected):
-        raise UserError(f"{path} is named {path.suffix} but is no such file: pack it again or rename it.")
-    if start.startswith(_FIRST_BYTES[".gz"]):
-        return gzip.open(path, "rb")
-    if start.startswith(_FIRST_BYTES[".xz"]):
-        return lzma.open(path, "rb")
-    return path.open("rb")
+@contextmanager
+def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
+    """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so that it may be a pipe."""
+    with path.open("rb") as stream:
+        start = stream.peek(max(map(len, _FIRST_BYTES.values())))
+        if not start.startswith(_FIRST_BYTES.get(path.suffix, b"")):
+            raise UserError(f"{path} is named {path.suffix} but is no such file: pack it again or rename it.")
+        if start.startswith(_FIRST_BYTES[".gz"]):
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield unpacked
+        elif start.startswith(_FIRST_BYTES[".xz"]):
+            with lzma.LZMAFile(stream) as unpacked_xz:
+                yield unpacked_xz
+        else:
+            yield stream
 
 
 def can_be_read_once_only(file: str) -> bool:

@@ -10,8 +10,24 @@ from torch import Tensor
 # A piece of logits has about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
 ELEMENTS_PER_PIECE = 2**20
+# With fewer rows, reading and writing the weights' gradient would take longer than the products.
+FEWEST_ROWS = 128
 # exp() neither overflows nor underflows in fp32 within these bounds.
 SAFE_LOGIT = 60.0
+
+
+def rows_per_piece(weight_VD: Tensor) -> int:
+    """How many rows of logits are computed at a time; a device with memory of its own takes larger pieces."""
+    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 64 * ELEMENTS_PER_PIECE
+    return max(FEWEST_ROWS, elements // weight_VD.shape[0])
+
+
+def _losses(
+    hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, log_total_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    chosen_N = (hidden_ND * weight_VD[labels_N]).sum(1)
+    plain = (log_total_N - chosen_N).sum()
+    return plain + smoothing * (chosen_N - hidden_ND @ weight_VD.mean(0)).sum(), plain
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -26,15 +42,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        rows = max(1, ELEMENTS_PER_PIECE // weight_VD.shape[0])
+        rows = rows_per_piece(weight_VD)
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         log_total_N = hidden_ND.new_empty(len(labels_N))
+        on_cpu = hidden_ND.device.type == "cpu"
         buffer = hidden_ND.new_empty(min(rows, len(labels_N)), weight_VD.shape[0])
         for start in range(0, len(labels_N), rows):
             hidden = hidden_ND[start : start + rows]
             logits = torch.mm(hidden, weight_VD.T, out=buffer[: len(hidden)])
             largest_N1 = logits.amax(1, keepdim=True)
-            if float(largest_N1.abs().max()) > SAFE_LOGIT:
+            if not on_cpu or float(largest_N1.abs().max()) > SAFE_LOGIT:
                 logits.sub_(largest_N1)
             else:
                 largest_N1.zero_()
@@ -47,9 +64,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         weight_gradient.index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1)
         weight_gradient.sub_(hidden_ND.sum(0), alpha=smoothing / len(weight_VD))
         ctx.save_for_backward(hidden_gradient, weight_gradient)
-        chosen_N = (hidden_ND * labelled_ND).sum(1)
-        plain = (log_total_N - chosen_N).sum()
-        smoothed = plain + smoothing * (chosen_N - hidden_ND @ mean_D).sum()
+        smoothed, plain = _losses(hidden_ND, weight_VD, labels_N, log_total_N, smoothing)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
@@ -59,9 +74,17 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
 
 
+def _loss_only(hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    rows = rows_per_piece(weight_VD)
+    log_total_N = torch.cat([(hidden @ weight_VD.T).logsumexp(1) for hidden in hidden_ND.split(rows)])
+    return _losses(hidden_ND, weight_VD, labels_N, log_total_N, smoothing)
+
+
 def linear_cross_entropy(
     hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported."""
     with torch.autocast(hidden_ND.device.type, enabled=False):
+        if not torch.is_grad_enabled():
+            return _loss_only(hidden_ND.float(), weight_VD, labels_N, smoothing)
         return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, labels_N, smoothing)  # type: ignore[no-untyped-call]

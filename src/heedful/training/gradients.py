@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Generic
 
 import torch
@@ -58,11 +58,16 @@ class ParallelGradients(Generic[AnyBatch]):
 
         for parameter in self.parameters:
             parameter.grad = None
-        # Summed in the order of the parts, whichever is ready first: the result is the same every time.
-        for gradients, plain in self.pool.map(part, range(len(batches)), batches):
-            total += float(plain)
-            for parameter, gradient in zip(self.parameters, gradients, strict=True):
-                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        futures = [self.pool.submit(part, number, batch) for number, batch in enumerate(batches)]
+        try:
+            # Summed in the order of the parts, whichever is ready first: the result is the same every time.
+            while futures:
+                gradients, plain = futures.pop(0).result()
+                total += float(plain)
+                for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                    parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        finally:
+            wait(futures)  # after a failure the others must have let go of their memory
         return total / targets
 
 

@@ -83,7 +83,7 @@ class Trainer(Generic[AnyBatch]):
             return False
         tensors, state = load_checkpoint(found[-1])
         self.state = RunState.from_dict(state)
-        self.clock.before = self.state.elapsed
+        self.clock.before, self.limit.reserve = self.state.elapsed, self.state.reserve
         load_parameters(self.model, tensors["model"])
         restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
         if self.average:
@@ -95,7 +95,8 @@ class Trainer(Generic[AnyBatch]):
         """Train to the end; False if it was asked to stop before that."""
         self.model.train()
         with ThreadPoolExecutor(1) as ahead:
-            while not self.state.finished and not self.limit.over(self.state):
+            # One step at least: a budget may be used up by the preparation of the data.
+            while not self.state.finished and (self.state.position.step == 0 or not self.limit.over(self.state)):
                 self._epoch(ahead)
                 if self.stop_requested() and not self.limit.over(self.state):
                     self.save()
@@ -111,10 +112,12 @@ class Trainer(Generic[AnyBatch]):
         starts = range(position.batch, len(batches), self.batches_per_step)
 
         def prepare(start: int) -> Future[list[AnyBatch]]:
-            return ahead.submit(self._collate, batches[start : start + self.batches_per_step])
+            return ahead.submit(self._collate, batches[start : start + self.batches_per_step], self.state.split)
 
-        coming = prepare(starts[0])
+        coming, split = prepare(starts[0]), self.state.split
         for start in starts:
+            if split != self.state.split:  # memory ran out after this one was prepared
+                coming, split = prepare(start), self.state.split
             current = coming.result()
             before = self.limit.progress(self.state, len(batches))
             position.batch = start + self.batches_per_step
@@ -127,8 +130,8 @@ class Trainer(Generic[AnyBatch]):
             if self.stop_requested() or self.limit.over(self.state):
                 return
 
-    def _collate(self, batches: Sequence[Indices]) -> list[AnyBatch]:
-        parts = [part for indices in batches for part in np.array_split(indices, self.workers * self.state.split)]
+    def _collate(self, batches: Sequence[Indices], split: int) -> list[AnyBatch]:
+        parts = [part for indices in batches for part in np.array_split(indices, self.workers * split)]
         return [self.task.collate(part) for part in parts if len(part)]
 
     def _step(self, batches: list[AnyBatch], progress: float | None) -> None:
@@ -174,9 +177,11 @@ class Trainer(Generic[AnyBatch]):
         if what:
             step = self.state.position.step
             drop_checkpoint(self.checkpoints, step - 1)  # it holds the weights that gave this loss
+            kept = checkpoint_folders(self.checkpoints)
             raise UserError(
-                f"training went wrong at step {step}: {what}. The last good checkpoint is kept in "
-                f"{self.checkpoints}; try a lower training.schedule.learning_rate in another folder"
+                f"training went wrong at step {step}: {what}. "
+                + (f"The last good checkpoint is {kept[-1]}" if kept else "No good checkpoint was saved before")
+                + "; try a lower training.schedule.learning_rate in another folder"
             )
 
     def _after_step(self, before: float | None, after: float | None) -> None:
@@ -197,7 +202,7 @@ class Trainer(Generic[AnyBatch]):
         self.model.train()
         self._keep_if_best(result)
         took = time.monotonic() - started
-        self.limit.reserve = 1.2 * took
+        self.state.reserve = self.limit.reserve = 1.2 * took
         row = {
             "step": self.state.position.step,
             "loss": result.loss,

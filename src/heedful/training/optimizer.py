@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from heedful.config import require
+
 
 @dataclass(frozen=True)
 class OptimizerConfig:
@@ -17,6 +19,12 @@ class OptimizerConfig:
     epsilon: float = 1e-9
     weight_decay: float = 0.01
     clip_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(self.beta1, "beta1", 0, 1)
+        require(self.beta2, "beta2", 0, 1)
+        for name in ("epsilon", "weight_decay", "clip_norm"):
+            require(getattr(self, name), name, 0)
 
 
 def make_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.AdamW:
@@ -52,7 +60,8 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.AdamW, tensors: d
     """Give the optimizer the state that `optimizer_tensors` took."""
     for name, parameter in model.named_parameters():
         state = {
-            key: tensors[f"{name}/{key}"].to(parameter.device if key != "step" else "cpu")
+            # A copy: what is loaded is a view of the file, which will be removed.
+            key: tensors[f"{name}/{key}"].clone().to(parameter.device)
             for key in ("step", "exp_avg", "exp_avg_sq")
             if f"{name}/{key}" in tensors
         }

@@ -17,7 +17,10 @@ class Position:
 
 @dataclass
 class RunState:
-    """All of a run's state but its tensors; `split` is the number of parts a batch is computed in."""
+    """All of a run's state but its tensors.
+
+    A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs.
+    """
 
     position: Position = field(default_factory=Position)
     best_loss: float | None = None
@@ -25,6 +28,7 @@ class RunState:
     validation_steps: list[int] = field(default_factory=list)
     split: int = 1
     elapsed: float = 0.0
+    reserve: float = 0.0
     finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,7 +27,8 @@ class MovingAverage:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take over a saved average."""
-        self.tensors = {name: tensors[name].to(each.device) for name, each in self.tensors.items()}
+        for name, tensor in self.tensors.items():
+            tensor.copy_(tensors[name])
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
