@@ -42,6 +42,10 @@ def commit() -> str:
     return head.stdout.strip() + ("+changes" if changed.stdout.strip() else "")
 
 
+# Taken when a benchmark starts: the tree may be worked on while it runs.
+COMMIT = commit()
+
+
 def row(measure: str, value: float, unit: str, required: str, seconds: float, command: str) -> dict[str, Any]:
     """One measured figure."""
     return {
@@ -52,7 +56,7 @@ def row(measure: str, value: float, unit: str, required: str, seconds: float, co
         "seconds": round(seconds, 1),
         "command": command,
         "versions": environment(),
-        "commit": commit(),
+        "commit": COMMIT,
     }
 
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import filelock
 import sacrebleu
 
 from heedful.alignment import Aligner
 from heedful.data.demo_corpus import generate_pairs
+from heedful.data.tokenizer import words
 from heedful.errors import UserError
 from heedful.pipelines import Translator, load
+from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig, TranslationData
 
@@ -49,6 +52,7 @@ class DemoResult:
 
 def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
     """Generate phrases, train on most of them, and translate the others."""
+    seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     pairs = generate_pairs(language, TRAINING_PAIRS + UNSEEN_PAIRS, seed)
     unseen, known = pairs[:UNSEEN_PAIRS], pairs[UNSEEN_PAIRS:]
     _clear(out)
@@ -74,6 +78,12 @@ def _clear(out: Path) -> None:
         return
     if not list(out.glob("run/demo.en-*.tsv")):
         raise UserError(f"{out} exists and is not of an earlier demo: choose another folder with --out")
+    lock = filelock.FileLock(out / "run" / "lock")
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        raise UserError(f"another demo is at work in {out}: wait for it, or choose another --out") from None
+    lock.release()
     shutil.rmtree(out)
 
 
@@ -84,4 +94,4 @@ def attention_picture(
     aligner = Aligner(translator.model, translator.tokenizer)
     encoded = [translator.tokenizer.encode(text) for text in (source, target)]
     weights = aligner.word_weights([encoded[0]], [encoded[1]])[0]
-    return source.split(), target.split(), weights.tolist()
+    return words(source), words(target), weights.tolist()

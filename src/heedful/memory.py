@@ -1,4 +1,4 @@
-"""How much memory this process may take."""
+"""How much memory this process may take, and how it shows that there is no more."""
 
 from __future__ import annotations
 
@@ -43,3 +43,12 @@ def _physical_memory() -> int:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return 4 * 2**30  # Windows tells it only through its own interface: assume little
+
+
+# How torch's allocators, oneDNN and the C++ library word it.
+MEMORY_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "memory object", "bad_alloc")
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether an error says that memory ran out."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in MEMORY_SIGNS)

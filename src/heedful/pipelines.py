@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from heedful.alignment import Aligner, Alignment
-from heedful.data.tokenizer import Tokenizer
+from heedful.data.cleaning import clean_text
+from heedful.data.tokenizer import Tokenizer, words
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
@@ -23,7 +24,7 @@ from heedful.machine import choose_device
 from heedful.model_folder import ModelConfig, load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.memory_plan import sentences_that_fit
-from heedful.segmentation import split_line
+from heedful.segmentation import Piece, split_line
 from heedful.tasks.translation import collate, token_log_probabilities
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
@@ -89,18 +90,20 @@ class Translator:
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         options = options or DecodingOptions(beam=beam, nbest=nbest)
-        pieces = [self._pieces(index, line) for index, line in enumerate(lines)]
+        pieces = [self._pieces(index, clean_text(line)) for index, line in enumerate(lines)]
         numbers = [
             (first_index + index) * MOST_PIECES + number
             for index, group in enumerate(pieces)
             for number in range(len(group))
         ]
-        flat = [piece for group in pieces for piece in group]
-        sources = self.tokenizer.encode_batch(flat)
-        start = self.tokenizer.encode(prefix) if prefix else []
-        requests = [Request(number, source, start) for number, source in zip(numbers, sources, strict=True)]
+        sources = self.tokenizer.encode_batch([piece.text for group in pieces for piece in group])
+        start = self.tokenizer.encode(clean_text(prefix)) if prefix.strip() else []
+        requests = [
+            Request(number, source, () if number % MOST_PIECES else start)
+            for number, source in zip(numbers, sources, strict=True)
+        ]
         with one_thread():
-            at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows))
+            at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
             decoded = {each.index: each for each in decode(self.model, requests, options, at_a_time)}
             results = (
                 self._translation(source, decoded[number].hypotheses, alignment)
@@ -108,13 +111,13 @@ class Translator:
             )
             return [_join(group, list(islice(results, len(group)))) for group in pieces]
 
-    def _pieces(self, index: int, line: str) -> list[str]:
+    def _pieces(self, index: int, line: str) -> list[Piece]:
         """The line itself, its pieces if it is too long, or nothing if it is blank."""
-        if not line.strip():
+        if not line:
             return []
         longest = self.model.max_length
         if len(self.tokenizer.encode(line)) <= longest:
-            return [line]
+            return [Piece(line, "")]
         pieces = split_line(line, longest, lambda text: len(self.tokenizer.encode(text)))
         warnings.warn(LongTextWarning(index, len(pieces), longest), stacklevel=3)
         return pieces
@@ -142,7 +145,11 @@ class Translator:
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
         pairs = list(
-            zip(self.tokenizer.encode_batch(list(sources)), self.tokenizer.encode_batch(list(targets)), strict=True)
+            zip(
+                self.tokenizer.encode_batch([clean_text(text) for text in sources]),
+                self.tokenizer.encode_batch([clean_text(text) for text in targets]),
+                strict=True,
+            )
         )
         limit = self.model.longest_target
         for number, (source, target) in enumerate(pairs, 1):
@@ -175,31 +182,33 @@ def _score(token_scores: list[float]) -> Score:
     return Score(total, token_scores, total / length_penalty(len(token_scores), 0.6))
 
 
-def _join(sources: list[str], pieces: list[Translation]) -> Translation:
+def _join(pieces: list[Piece], translations: list[Translation]) -> Translation:
     """The translation of a text from those of its pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    if not pieces:
+    if len(translations) == 1:
+        return translations[0]
+    if not translations:
         return Translation("")
-    count = min(len(piece.nbest) for piece in pieces)
-    nbest = [_join_hypotheses(sources, [piece.nbest[rank] for piece in pieces]) for rank in range(count)]
+    count = min(len(each.nbest) for each in translations)
+    nbest = [_join_hypotheses(pieces, [each.nbest[rank] for each in translations]) for rank in range(count)]
     best = nbest[0]
     return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
 
 
-def _join_hypotheses(sources: list[str], pieces: list[Translation]) -> Translation:
-    alignment: Alignment | None = None if pieces[0].alignment is None else []
-    source_words = target_words = 0
-    for source, piece in zip(sources, pieces, strict=True):
+def _join_hypotheses(pieces: list[Piece], hypotheses: list[Translation]) -> Translation:
+    alignment: Alignment | None = None if hypotheses[0].alignment is None else []
+    source = target = ""
+    for piece, hypothesis in zip(pieces, hypotheses, strict=True):
+        source, target = source + piece.before, target + piece.before
         if alignment is not None:
-            alignment += [(s + source_words, t + target_words) for s, t in piece.alignment or []]
-        source_words += len(source.split())
-        target_words += len(piece.text.split())
+            # A piece that is cut out of a word goes on with the word that came before it.
+            offsets = [len(words(text)) - bool(words(text) and not piece.before) for text in (source, target)]
+            alignment += [(s + offsets[0], t + offsets[1]) for s, t in hypothesis.alignment or []]
+        source, target = source + piece.text, target + hypothesis.text
     return Translation(
-        " ".join(piece.text for piece in pieces),
-        sum(piece.score for piece in pieces),
-        [token for piece in pieces for token in piece.tokens],
-        [score for piece in pieces for score in piece.token_scores],
+        target,
+        sum(each.score for each in hypotheses),
+        [token for each in hypotheses for token in each.tokens],
+        [score for each in hypotheses for score in each.token_scores],
         alignment,
     )
 

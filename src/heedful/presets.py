@@ -25,18 +25,26 @@ def _paper_recipe(average: int) -> Settings:
         "batches": {"tokens_per_step": 50_000},
         "ema_decay": 0.0,
         "average_checkpoints": average,
+        # The checkpoints that are averaged are those of validations, so that these must come often.
+        "saving": {"validations": 10 * average},
     }
 
 
-def _budget_recipe(learning_rate: float) -> Settings:
-    return {"schedule": {"kind": "decay", "learning_rate": learning_rate}, "ema_decay": 0.999}
+def budget_recipe(width: int) -> Settings:
+    """Warm-up, decay to zero at the end of the run, and a moving average; wider models take smaller rates."""
+    rate = 4e-3 * 128 / width
+    return {
+        "schedule": {"kind": "decay", "learning_rate": round(rate, 6)},
+        "ema_decay": 0.999,
+        "average_checkpoints": 0,
+    }
 
 
 def translation_tiny() -> Settings:
     """About 2 million parameters: the demo, small corpora, a laptop."""
     return {
         "model": _translation(128, 4, 4, 512, "pre", 0.2),
-        "training": _budget_recipe(4e-3),
+        "training": budget_recipe(128),
     }
 
 
@@ -44,7 +52,7 @@ def translation_small() -> Settings:
     """About 8 million parameters: some hundred thousand sentence pairs on a CPU."""
     return {
         "model": _translation(256, 4, 4, 1024, "pre", 0.2),
-        "training": _budget_recipe(1.5e-3),
+        "training": budget_recipe(256),
     }
 
 

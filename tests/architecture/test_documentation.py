@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from heedful.data.cleaning import RULES
+
 ROOT = Path(__file__).parents[2]
 # One process trains the model that all of these use.
 pytestmark = pytest.mark.xdist_group("copy model")
@@ -29,3 +31,9 @@ def test_links_lead_somewhere() -> None:
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
             assert target.startswith("http") or (file.parent / target).exists(), (file.name, target)
+
+
+def test_the_rules_of_cleaning_are_documented_as_they_are() -> None:
+    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    for rule, sentence in RULES.items():
+        assert f"| {rule.value} | {sentence} |" in text

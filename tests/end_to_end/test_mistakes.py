@@ -13,7 +13,9 @@ pytestmark = pytest.mark.xdist_group("copy model")
 def error(run, *arguments, **options) -> str:
     result = run(*arguments, code=2, **options)
     text = result.stderr.decode()
-    assert len(text.strip().splitlines()) == 1, text
+    assert text.splitlines()[-1].startswith("heedful: "), text
+    # Before the message there is nothing but what was being done.
+    assert all(line.endswith(" ...") for line in text.splitlines()[:-1]), text
     return text
 
 
@@ -112,3 +114,35 @@ def test_wrong_translation_options(run, copy_model: Path, option: str, value: st
 
 def test_an_unknown_command_names_the_nearest(run) -> None:
     assert "did you mean 'translate'" in error(run, "transalte")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["--set", "model=5"], "expected a table"),
+        (["--set", "data=5"], "expected a table"),
+        (["--set", "preset=5"], "expected str"),
+        (["--set", "model.encoder.attention.num_heads=7"], "cannot be split over 7 heads"),
+        (["--set", "training.optimizer.beta1=2.0"], "beta1 is 2.0"),
+        (
+            ["--preset", "translation_base", "--set", "training.schedule.kind=decay"],
+            "needs training.schedule.learning_rate",
+        ),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_any_work(run, tmp_path: Path, settings, message: str) -> None:
+    for name in ("a.en", "a.de"):
+        (tmp_path / name).write_text("red\ndog\n")
+    files = ["--source", tmp_path / "a.en", "--target", tmp_path / "a.de", "--out", tmp_path / "out"]
+    assert message in error(run, "train", "translation", *files, *settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_cannot_be_written(run, copy_model: Path, tmp_path: Path) -> None:
+    assert "cannot write" in error(run, "translate", copy_model, "--output", tmp_path / "no" / "out", stdin=b"red\n")
+
+
+def test_a_pattern_for_several_input_files(run, copy_model: Path, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("red\n")
+    assert "stands for 2 files" in error(run, "translate", copy_model, "--input", tmp_path / "*.txt")

@@ -151,3 +151,18 @@ def test_without_limit_it_stops_when_it_no_longer_improves(command, tmp_path: Pa
     rows = [row for row in losses(tmp_path / "patient") if row[0] == "validation"]
     best = min(range(len(rows)), key=lambda place: rows[place][2])
     assert len(rows) - 1 - best == 2
+
+
+def test_data_that_changed_is_not_mixed_with_the_old(command, tmp_path: Path) -> None:
+    finish(command("run", "--steps", "2"))
+    report = (tmp_path / "run" / "run" / "data-report.jsonl").read_bytes()
+    for name in ("a.en", "a.de"):
+        with (tmp_path / name).open("a") as file:
+            file.write("one more\n")
+    assert "have changed since the run" in finish(command("run", "--steps", "2"), code=2)
+    assert (tmp_path / "run" / "run" / "data-report.jsonl").read_bytes() == report
+
+
+def test_a_budget_that_preparation_uses_up_still_gives_a_model(command, tmp_path: Path) -> None:
+    assert "done" in finish(command("short", "--budget", "0.01s"))
+    assert (tmp_path / "short" / "model.safetensors").exists()

@@ -40,17 +40,6 @@ def test_a_single_text_is_fine(translator: Translator) -> None:
     assert translator.translate("dog")[0].text == translator.translate(["dog"])[0].text
 
 
-def test_the_score_is_that_of_scoring_the_text(translator: Translator) -> None:
-    options = DecodingOptions(beam=4, nbest=1, max_length=5)
-    for text, found in zip(TEXTS, translator.translate(TEXTS, options), strict=True):
-        ids = translator.tokenizer.encode(found.text)
-        finished = len(found.token_scores) == len(found.tokens) + 1
-        if not text.strip() or not finished or [translator.tokenizer.token_text(i) for i in ids] != found.tokens:
-            continue  # cut off at the maximum, or text whose own subwords are others
-        scored = translator.score([text], [found.text])[0]
-        assert scored.score == pytest.approx(found.score, abs=1e-4)
-
-
 def test_scores_need_counterparts(translator: Translator) -> None:
     with pytest.raises(UserError, match="2 sources, but 1 targets"):
         translator.score(["a", "b"], ["a"])

@@ -36,11 +36,11 @@ def demo(language: str, out: str | None, budget: str, seed: int) -> None:
     from rich.console import Console
 
     from heedful.data.demo_corpus import check_language
-    from heedful.training.display import plain_display
+    from heedful.training.display import display_on_stderr
 
     check_language(language)
     folder = out or f"demo-en-{language}"
-    with plain_display() as display:
+    with display_on_stderr() as display:
         display.message(f"English to {language}: phrases generated from the Unicode CLDR; {budget} of training")
         from heedful.demo import run_demo
 

@@ -19,7 +19,7 @@ def info(model: str) -> None:
     from rich.table import Table
 
     from heedful.model_folder import load_model_folder
-    from heedful.parameter_count import parameter_table
+    from heedful.models.parameter_count import parameter_table
 
     network, tokenizer, config = load_model_folder(Path(model))
     settings = config.model

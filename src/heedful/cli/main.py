@@ -11,6 +11,7 @@ import click
 
 import heedful
 from heedful.errors import UserError
+from heedful.memory import out_of_memory
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
 VERBS = {
@@ -66,6 +67,16 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
     except UserError as error:
         fail(str(error))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        fail("memory ran out: try a smaller --batch-size or fewer --workers")
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
@@ -74,10 +85,6 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("heedful: interrupted", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
 
 

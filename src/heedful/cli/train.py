@@ -70,10 +70,10 @@ def translation(**options: Any) -> None:
     heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
     """
     run_config = requested_run(options)
-    from heedful.training.display import RunDisplay, plain_display
+    from heedful.training.display import RunDisplay, display_on_stderr
     from heedful.training.run import train as run_training
 
-    display: RunDisplay = plain_display()
+    display: RunDisplay = display_on_stderr()
     with display:
         result = run_training(run_config, display)
     folder = result.folder
@@ -102,11 +102,12 @@ def requested_run(options: dict[str, Any]) -> Any:
     names = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
     given = {name: list(options[name]) for name in names if options[name]}
     given |= {name: options[name] for name in ("source_language", "target_language") if options[name]}
-    data = from_dict(TranslationData, merge(settings.pop("data", {}), given), "data")
-    out, preset = (
-        options["out"] or settings.pop("out", None),
-        options["preset"] or settings.pop("preset", None),
-    )
+    file_data, file_out, file_preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
+    data = from_dict(TranslationData, merge({"data": file_data or {}}, {"data": given})["data"], "data")
+    out, preset = options["out"] or file_out, options["preset"] or file_preset
+    for name, value in (("out", out), ("preset", preset)):
+        if value is not None and not isinstance(value, str):
+            raise UserError(f"setting {name!r} is {value!r}, expected str")
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
     return RunConfig(out, data, preset, settings)

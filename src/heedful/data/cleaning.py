@@ -18,11 +18,6 @@ Lengths = npt.NDArray[np.int32]
 MAX_RATIO = 9
 RATIO_SLACK = 10  # subwords; a one-word line may well have a translation of ten
 
-NORMALISATION = (
-    "Every line is brought to Unicode form NFC, a run of tabs counts as one space, and white space at both "
-    "ends is taken off; this is not listed, since it changes nothing that a reader would see."
-)
-
 
 class Rule(StrEnum):
     """A reason to change a pair of lines or to leave it out; a pair is left out by the first that applies."""
@@ -78,6 +73,11 @@ class CleanedPairs:
     targets: list[str]
     offsets: npt.NDArray[np.int64]
     hits: list[Hit]
+
+
+def clean_text(text: str) -> str:
+    """A text as training would have cleaned it: control characters and line breaks as spaces, ends stripped."""
+    return unicodedata.normalize("NFC", _CONTROL_RUN.sub(" ", text)).strip()
 
 
 def clean_line(line: bytes) -> tuple[str, Rule | None]:

@@ -45,6 +45,7 @@ class PreparedTranslation:
     valid: PreparedPairs
     tokenizer: Tokenizer
     report: DataSummary
+    key: str
 
     @classmethod
     def open(cls, folder: str | Path) -> "PreparedTranslation":
@@ -55,7 +56,7 @@ class PreparedTranslation:
             raise UserError(f"{folder} holds no prepared data: prepare the corpus first.")
         tokenizer = Tokenizer.load(prepared / "tokenizer.json")
         train, valid = (PreparedPairs(prepared / part, tokenizer) for part in ("train", "valid"))
-        return cls(train, valid, tokenizer, DataSummary.from_dict(meta["summary"]))
+        return cls(train, valid, tokenizer, DataSummary.from_dict(meta["summary"]), meta["key"])
 
 
 def prepare_translation(
@@ -65,11 +66,13 @@ def prepare_translation(
     options: PrepareOptions,
     progress: Progress | None = None,
     tokenizer: Tokenizer | None = None,
+    expected_key: str | None = None,
 ) -> PreparedTranslation:
     """Prepare a corpus in a folder, or open what lies there if it came from the same content and options.
 
     Without a validation corpus a part is held out; without a tokenizer one is trained. Next to the prepared
-    data, `data-report.jsonl` lists every pair that was changed or left out.
+    data, `data-report.jsonl` lists every pair that was changed or left out. With `expected_key`, data of another
+    key than that is refused.
     """
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
         raise UserError("Standard input can give the training or the validation pairs, not both.")
@@ -84,6 +87,12 @@ def prepare_translation(
         throttled = ThrottledProgress(progress)
         before = _file_states(corpora)
         key = _content_key(corpora, options, tokenizer, throttled)
+        if expected_key not in (None, key):
+            names = ", ".join(file.name for corpus in corpora for file in corpus.files)
+            raise UserError(
+                f"the contents of the data files ({names}) have changed since the run in {folder.parent} began: "
+                "put them back to continue it, or choose another --out for a new run"
+            )
         meta = _read_meta(prepared)
         if meta is None or meta["key"] != key or not (folder / REPORT_NAME).exists():
             # One set of prepared data a folder: the report beside it always tells of this one.

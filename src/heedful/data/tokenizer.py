@@ -134,5 +134,10 @@ class Tokenizer:
         return words
 
 
+def words(text: str) -> list[str]:
+    """The words of a text, as `Tokenizer.word_of_token` counts them."""
+    return [word for word in text.split(" ") if word]
+
+
 def _without_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

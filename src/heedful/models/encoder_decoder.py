@@ -49,30 +49,23 @@ class EncoderDecoder(nn.Module):
         self.max_length = config.max_length
         width, vocabulary = config.width, config.vocabulary_size
         assert vocabulary is not None
-        head_width = config.encoder.attention.key_width or width // config.encoder.attention.num_heads
-        # The end token comes on top, and prefilled sources are padded.
-        positions = SCHEMES[config.positions](width, head_width, padded_length(config.max_length + 1))
+        source_positions, target_positions = (_positions(config, stack) for stack in (config.encoder, config.decoder))
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
-        self.source_embedding = TokenEmbedding(source_table, positions, config.encoder.dropout)
-        self.target_embedding = TokenEmbedding(target_table, positions, config.decoder.dropout)
+        self.source_embedding = TokenEmbedding(source_table, source_positions, config.encoder.dropout)
+        self.target_embedding = TokenEmbedding(target_table, target_positions, config.decoder.dropout)
         self.encoder = nn.ModuleList(
-            EncoderBlock(width, config.encoder, positions) for _ in range(config.encoder.num_layers)
+            EncoderBlock(width, config.encoder, source_positions) for _ in range(config.encoder.num_layers)
         )
         self.encoder_norm = final_norm(width, config.encoder)
         self.decoder = nn.ModuleList(
-            DecoderBlock(width, config.decoder, positions) for _ in range(config.decoder.num_layers)
+            DecoderBlock(width, config.decoder, target_positions) for _ in range(config.decoder.num_layers)
         )
         self.decoder_norm = final_norm(width, config.decoder)
         self.output = nn.Linear(width, vocabulary, bias=False)
         if config.tied_output:
             self.output.weight = target_table.weight
         self.apply(_initialise)
-
-    @property
-    def positions(self) -> PositionScheme:
-        """The position scheme, shared by the encoder and the decoder."""
-        return self.source_embedding.positions
 
     @property
     def decoder_blocks(self) -> Sequence[DecoderBlock]:
@@ -86,7 +79,7 @@ class EncoderDecoder(nn.Module):
 
     def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
         """The encoder's output; `mask` is None when no row has padding."""
-        self.positions.extend(source_BS.shape[1])
+        self.source_embedding.positions.extend(source_BS.shape[1])
         positions_S = torch.arange(source_BS.shape[1], device=source_BS.device)
         x_BSD = self.source_embedding(source_BS, positions_S)
         for block in self.encoder:
@@ -95,7 +88,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """The decoder's output, before the output layer."""
-        self.positions.extend(target_BT.shape[1])
+        self.target_embedding.positions.extend(target_BT.shape[1])
         positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
         x_BTD = self.target_embedding(target_BT, positions_T)
         for block in self.decoder:
@@ -121,7 +114,7 @@ class EncoderDecoder(nn.Module):
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Preallocated room for that many sentences, beams, source tokens and target tokens."""
-        self.positions.extend(padded_length(target_length))
+        self.target_embedding.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
         shape = (len(self.decoder), attention.num_heads, attention.key_width, attention.value_width)
         return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
@@ -140,12 +133,19 @@ class EncoderDecoder(nn.Module):
     @property
     def longest_target(self) -> int | None:
         """The most target tokens that the model can take, if its positions set a limit."""
-        return None if self.positions.extends else self.max_length
+        return None if self.target_embedding.positions.extends else self.max_length
 
     def resize_positions(self, length: int) -> None:
         """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
         self.max_length = length
-        self.positions.resize(padded_length(length + 1))
+        for embedding in (self.source_embedding, self.target_embedding):
+            embedding.positions.resize(padded_length(length + 1))
+
+
+def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionScheme:
+    head_width = stack.attention.key_width or config.width // stack.attention.num_heads
+    # The end token comes on top, and prefilled sources are padded.
+    return SCHEMES[config.positions](config.width, head_width, padded_length(config.max_length + 1))
 
 
 def _initialise(module: nn.Module) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class RunDisplay:
         if any(counts and counts.hits for counts in (summary.train_files, summary.valid_files)):
             self.message(f"every one of these lines is listed in {report}")
 
-    def chosen(self, choices: list[Choice], resumed_at: int | None) -> None:
+    def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
         """Training is about to begin, or to go on."""
         table = Table(title="the choices of this run", title_justify="left")
         for column in ("what", "choice", "how it came about"):
@@ -134,6 +135,6 @@ class RunDisplay:
         return Group(grid, self.bar)
 
 
-def plain_display() -> RunDisplay:
+def display_on_stderr() -> RunDisplay:
     """A display on standard error, as the command line uses it."""
     return RunDisplay(Console(stderr=True))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
+from heedful.memory import out_of_memory
 from heedful.tasks.task import AnyBatch, Task
 
 
@@ -29,7 +30,8 @@ class ParallelGradients(Generic[AnyBatch]):
     def compute(self, batches: Sequence[AnyBatch], seed: int, on_split: Callable[[], None]) -> float:
         """Leave the gradient of the mean loss per target token in the parameters, and give that mean.
 
-        Where memory runs out, all is computed anew with every batch in two parts.
+        Where memory runs out, all is computed anew with every batch in four parts: two might just fit, and leave
+        no room for anything else, such as a validation.
         """
         while True:
             try:
@@ -38,11 +40,12 @@ class ParallelGradients(Generic[AnyBatch]):
                 if not out_of_memory(error):
                     raise
             halves = [half for batch in batches for half in batch.halves()]
-            if len(halves) == len(batches):
+            quarters = [quarter for half in halves for quarter in half.halves()]
+            if len(quarters) == len(batches):
                 raise UserError(
                     "a single example does not fit into memory: lower model.max_length, or take a smaller preset"
                 )
-            batches = halves
+            batches = quarters
             on_split()
 
     def _sum_parts(self, batches: Sequence[AnyBatch], seed: int) -> float:
@@ -69,12 +72,3 @@ class ParallelGradients(Generic[AnyBatch]):
         finally:
             wait(futures)  # after a failure the others must have let go of their memory
         return total / targets
-
-
-# How torch's allocators, oneDNN and the C++ library word it.
-MEMORY_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "memory object", "bad_alloc")
-
-
-def out_of_memory(error: Exception) -> bool:
-    """Whether an error says that memory ran out."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(sign in str(error) for sign in MEMORY_SIGNS)

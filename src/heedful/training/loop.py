@@ -163,8 +163,8 @@ class Trainer(Generic[AnyBatch]):
         self.observer.step(row, progress)
 
     def _note_split(self) -> None:
-        self.state.split *= 2
-        self.observer.message("a batch did not fit into memory: going on with parts of half the size")
+        self.state.split *= 4
+        self.observer.message("a batch did not fit into memory: going on with parts of a quarter of the size")
 
     def _check(self, loss: float, norm: float) -> None:
         what = None

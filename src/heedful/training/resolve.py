@@ -14,10 +14,10 @@ from heedful.data.prepared import PreparedTranslation
 from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.machine import available_cores, choose_device, supports_bf16
-from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.memory_plan import tokens_that_fit
-from heedful.parameter_count import PAPER_MILLIONS, formula
-from heedful.presets import PRESETS
+from heedful.models.parameter_count import PAPER_MILLIONS, formula
+from heedful.presets import PRESETS, budget_recipe
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.run_config import RunConfig
 
@@ -44,18 +44,30 @@ class Choice:
 
 
 def check_settings(preset: str | None, settings: dict[str, Any]) -> None:
-    """Raise a UserError for a preset or a setting that does not exist, before any work is done."""
+    """Raise a UserError for what cannot work, before any work is done."""
     if preset is not None and preset not in PRESETS:
         raise UserError(f"unknown preset {preset!r}: {nearest(preset, list(PRESETS))}")
     for key in settings:
         if key not in ("model", "training"):
             raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
-    fill_in(preset or "translation_tiny", settings)
+    filled = fill_in(preset or "translation_tiny", settings)
+    if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
+        raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
+    device = choose_device(filled.training.machine.device)
+    if device.type != "cpu" and (filled.training.machine.workers or 1) > 1:
+        raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
+    # A look at the model itself, without its memory: widths and heads must go together.
+    with torch.device("meta"):
+        EncoderDecoder(replace(filled.model, vocabulary_size=filled.model.vocabulary_size or 1))
 
 
 def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     """The preset's settings with the user's over them."""
-    merged = merge(PRESETS[preset](), settings)
+    base = PRESETS[preset]()
+    training = settings.get("training", {})
+    if isinstance(training, dict) and (training.get("limit") or {}).get("budget") is not None:
+        base = merge(base, {"training": budget_recipe(base["model"]["width"])})
+    merged = merge(base, settings)
     return ResolvedRun(
         preset,
         from_dict(EncoderDecoderConfig, merged["model"], "model"),
@@ -63,21 +75,38 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     )
 
 
-def resolve_or_reload(run: RunConfig, data: PreparedTranslation, file: Path) -> tuple[ResolvedRun, list[Choice]]:
-    """The saved choices of a run that is continued, or fresh ones, which are saved."""
-    requested = {"data": to_dict(run.data), "preset": run.preset, "settings": run.settings}
-    if file.exists():
-        saved = read_json(file)
-        _refuse_changes(saved["requested"], json.loads(json.dumps(requested)), file)
-        return from_dict(ResolvedRun, saved["resolved"]), [Choice(**row) for row in saved["choices"]]
+@dataclass(frozen=True)
+class SavedRun:
+    """What run/config.json holds: the choices of a run, how they came about, and the key of its data."""
+
+    resolved: ResolvedRun
+    choices: tuple[Choice, ...]
+    data_key: str
+
+
+def reload_run(run: RunConfig, file: Path) -> SavedRun | None:
+    """The saved choices of the run that is to be continued, if there is one and it was asked for alike."""
+    if not file.exists():
+        return None
+    content = read_json(file)
+    _refuse_changes(content["requested"], _requested(run), file)
+    saved = from_dict(SavedRun, content["saved"])
+    choose_device(saved.resolved.training.machine.device)  # it must be here too
+    return saved
+
+
+def choose_run(run: RunConfig, data: PreparedTranslation, file: Path) -> SavedRun:
+    """Make the choices of a new run, and save them."""
     resolved, choices = _choose(run, data)
-    content = {
-        "requested": requested,
-        "resolved": to_dict(resolved),
-        "choices": [to_dict(c) for c in choices],
-    }
+    saved = SavedRun(resolved, tuple(choices), data.key)
+    content = {"requested": _requested(run), "saved": to_dict(saved)}
     write_file(file, json.dumps(content, indent=2) + "\n")
-    return resolved, choices
+    return saved
+
+
+def _requested(run: RunConfig) -> dict[str, Any]:
+    # Through JSON, as it will come back from the file.
+    return json.loads(json.dumps({"data": to_dict(run.data), "preset": run.preset, "settings": run.settings}))
 
 
 def _refuse_changes(saved: dict[str, Any], requested: dict[str, Any], file: Path) -> None:
@@ -151,7 +180,9 @@ def _with_batches(training: TrainingConfig, model: EncoderDecoderConfig, tokens:
     per_step = training.batches.tokens_per_step or step_tokens(tokens)
     per_batch = training.batches.tokens_per_batch
     if per_batch is None:
-        per_batch = min(per_step, tokens_that_fit(model, torch.device(training.machine.device)))
+        per_batch = min(
+            per_step, tokens_that_fit(model, torch.device(training.machine.device), training.machine.workers or 1)
+        )
     batches = replace(training.batches, tokens_per_step=per_step, tokens_per_batch=min(per_batch, per_step))
     return replace(training, batches=batches)
 
@@ -166,6 +197,11 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     elif not (limit.steps or limit.epochs):
         ends = f"after {limit.patience} validations without improvement"
     given = "as asked"
+    asked = _flat(run.settings)
+
+    def why(setting: str, otherwise: str) -> str:
+        return given if any(name.startswith(setting) for name in asked) else otherwise
+
     paper = PAPER_MILLIONS.get(resolved.preset, "")
     averaging = f"moving average, decay {training.ema_decay}" if training.ema_decay else "none"
     if training.average_checkpoints:
@@ -173,12 +209,15 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     every = f"{training.saving.validations} times"
     if training.saving.validate_every_steps:
         every = f"every {training.saving.validate_every_steps} steps"
-    user_training = run.settings.get("training", {})
     batches = training.batches
     return [
         Choice("training pairs", f"{len(data.train):,}", f"{tokens:,} subwords"),
         Choice("held-out pairs", f"{len(data.valid):,}", "given files" if _has_valid(run) else "by content hash"),
-        Choice("vocabulary", f"{model.vocabulary_size:,}", "joint byte-level BPE, by the amount of text"),
+        Choice(
+            "vocabulary",
+            f"{model.vocabulary_size:,}",
+            why("model.vocabulary_size", "joint byte-level BPE, by the amount of text"),
+        ),
         Choice("preset", resolved.preset, given if run.preset else "by the amount of text and the device"),
         Choice(
             "model",
@@ -190,18 +229,17 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
         Choice(
             "device",
             f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",
-            "by the machine",
+            why("training.machine", "by the machine"),
         ),
         Choice(
             "tokens a step",
             f"{batches.tokens_per_step:,}",
-            f"{batches.tokens_per_batch:,} at once"
-            + (f", {given}" if user_training.get("batches") else ", by the amount of text and the memory"),
+            f"{batches.tokens_per_batch:,} at once, " + why("training.batches", "by the amount of text and the memory"),
         ),
         Choice("learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind),
-        Choice("averaging", averaging, "by the preset"),
+        Choice("averaging", averaging, why("training.average_checkpoints", why("training.ema_decay", "by the preset"))),
         Choice("validation", every, f"saved every {training.saving.checkpoint_seconds:g} s too"),
-        Choice("end", ends, given if user_training.get("limit") else "no limit was given"),
+        Choice("end", ends, why("training.limit", "no limit was given")),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.tasks.translation_task import LearningSettings, TranslationTask
 from heedful.training.limits import Clock
 from heedful.training.loop import Observer, Trainer
-from heedful.training.resolve import Choice, ResolvedRun, check_settings, resolve_or_reload
+from heedful.training.resolve import Choice, ResolvedRun, check_settings, choose_run, reload_run
 from heedful.training.run_config import RunConfig, training_corpus, validation_corpus
 
 
@@ -36,7 +36,7 @@ class RunObserver(Observer, Protocol):
     def prepared(self, summary: DataSummary, report: Path) -> None:
         """The data is ready."""
 
-    def chosen(self, choices: list[Choice], resumed_at: int | None) -> None:
+    def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
         """Training is about to begin, or to go on."""
 
 
@@ -51,16 +51,19 @@ class TrainingResult:
 
 def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult:
     """Train a model, or continue the run that an earlier call with the same settings began in the same folder."""
-    from heedful.training.display import plain_display
+    from heedful.training.display import display_on_stderr
 
     clock = Clock()
-    observer = observer or plain_display()
+    observer = observer or display_on_stderr()
     check_settings(run.preset, run.settings)
     corpus, valid = training_corpus(run.data), validation_corpus(run.data)
     out = Path(run.out)
     with _locked(out):
-        data = _prepare(run, corpus, valid, out, observer)
-        resolved, choices = resolve_or_reload(run, data, out / "run" / "config.json")
+        file = out / "run" / "config.json"
+        saved = reload_run(run, file)  # first: what is refused must not touch the data
+        data = _prepare(run, corpus, valid, out, observer, saved.data_key if saved else None)
+        saved = saved or choose_run(run, data, file)
+        resolved, choices = saved.resolved, saved.choices
         languages = corpus.source_language, corpus.target_language
         model, task = _build(resolved, data, languages, out)
         trainer = Trainer(model, task, resolved.training, out / "run", observer, clock)
@@ -94,11 +97,16 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def _prepare(
-    run: RunConfig, corpus: ParallelCorpus, valid: ParallelCorpus | None, out: Path, observer: RunObserver
+    run: RunConfig,
+    corpus: ParallelCorpus,
+    valid: ParallelCorpus | None,
+    out: Path,
+    observer: RunObserver,
+    expected_key: str | None,
 ) -> PreparedTranslation:
     model = run.settings.get("model", {})
     options = PrepareOptions(model.get("vocabulary_size"), model.get("max_length", PrepareOptions.max_length))
-    data = prepare_translation(corpus, valid, out / "run", options, observer.preparing)
+    data = prepare_translation(corpus, valid, out / "run", options, observer.preparing, expected_key=expected_key)
     observer.prepared(data.report, out / "run" / "data-report.jsonl")
     return data
 

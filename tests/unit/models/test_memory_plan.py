@@ -14,23 +14,23 @@ def with_memory(monkeypatch: pytest.MonkeyPatch):
 def test_batches_grow_with_the_memory_and_shrink_with_the_model(with_memory) -> None:
     small, large = EncoderDecoderConfig(1000, 64), EncoderDecoderConfig(1000, 512)
     with_memory(4 * 2**30)
-    some = tokens_that_fit(small, torch.device("cpu"))
-    assert tokens_that_fit(large, torch.device("cpu")) < some
+    some = tokens_that_fit(small, torch.device("cpu"), 2)
+    assert tokens_that_fit(large, torch.device("cpu"), 2) < some
     with_memory(2**30)
-    assert tokens_that_fit(small, torch.device("cpu")) < some
+    assert tokens_that_fit(small, torch.device("cpu"), 2) < some
     with_memory(2**20)
-    assert tokens_that_fit(small, torch.device("cpu")) == 256
+    assert tokens_that_fit(small, torch.device("cpu"), 2) == 256
 
 
 def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(with_memory) -> None:
     with torch.device("meta"):
         model = EncoderDecoder(EncoderDecoderConfig(1000, 512))
     with_memory(16 * 2**30)
-    plenty = sentences_that_fit(model, 5)
+    plenty = sentences_that_fit(model, 5, None)
     with_memory(2**30)
-    assert 1 <= sentences_that_fit(model, 5) < plenty
+    assert 1 <= sentences_that_fit(model, 5, None) < plenty
     with_memory(2**20)
-    assert sentences_that_fit(model, 5) == 1
+    assert sentences_that_fit(model, 5, None) == 1
 
 
 def test_the_estimate_covers_what_a_training_step_really_takes() -> None:

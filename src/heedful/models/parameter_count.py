@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heedful.layers.blocks import StackConfig
+from heedful.layers.kv_cache import padded_length
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 
 # The paper's Table 3; ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million.
@@ -15,7 +16,7 @@ def formula(config: EncoderDecoderConfig) -> int:
     tables = 1 + (not config.shared_embeddings) + (not config.tied_output)
     positions = 0
     if config.positions == "learned":
-        positions = -(-(config.max_length + 1) // 8) * 8 * config.width
+        positions = 2 * padded_length(config.max_length + 1) * config.width
     return (
         tables * config.vocabulary_size * config.width
         + positions

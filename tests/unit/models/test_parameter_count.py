@@ -3,7 +3,7 @@ import torch
 
 from heedful.config import from_dict, merge
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.parameter_count import formula
+from heedful.models.parameter_count import formula
 from heedful.presets import PRESETS
 
 
