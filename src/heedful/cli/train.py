@@ -103,7 +103,8 @@ def requested_run(options: dict[str, Any]) -> Any:
     given = {name: list(options[name]) for name in names if options[name]}
     given |= {name: options[name] for name in ("source_language", "target_language") if options[name]}
     file_data, file_out, file_preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
-    data = from_dict(TranslationData, merge({"data": file_data or {}}, {"data": given})["data"], "data")
+    from_dict(TranslationData, file_data or {}, "data")  # its own mistakes first
+    data = from_dict(TranslationData, merge(file_data or {}, given), "data")
     out, preset = options["out"] or file_out, options["preset"] or file_preset
     for name, value in (("out", out), ("preset", preset)):
         if value is not None and not isinstance(value, str):
