@@ -20,7 +20,7 @@ from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.machine import choose_device
+from heedful.machine import choose_device, flushed_denormals
 from heedful.model_folder import ModelConfig, load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.memory_plan import sentences_that_fit
@@ -102,7 +102,7 @@ class Translator:
             Request(number, source, () if number % MOST_PIECES else start)
             for number, source in zip(numbers, sources, strict=True)
         ]
-        with one_thread():
+        with one_thread(), flushed_denormals():
             at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
             decoded = {each.index: each for each in decode(self.model, requests, options, at_a_time)}
             results = (
@@ -157,7 +157,7 @@ class Translator:
                 raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
         order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
         scores: dict[int, Score] = {}
-        with one_thread(), torch.inference_mode():
+        with one_thread(), flushed_denormals(), torch.inference_mode():
             while order:
                 # The longest target comes first, and bounds the logits of its batch.
                 row = (len(pairs[order[0]][1]) + 1) * self.tokenizer.vocabulary_size
@@ -234,5 +234,4 @@ def load(path: str | Path, device: str = "auto", max_length: int | None = None) 
         if max_length < 1:
             raise UserError(f"max_length is {max_length}, but must be at least 1")
         model.resize_positions(max_length)
-    torch.set_flush_denormal(True)
     return Translator(model.to(choose_device(device)), tokenizer, config)

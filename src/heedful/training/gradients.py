@@ -15,6 +15,11 @@ from heedful.memory import out_of_memory
 from heedful.tasks.task import AnyBatch, Task
 
 
+def _start_worker(threads: int) -> None:
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+
+
 class ParallelGradients(Generic[AnyBatch]):
     """Computes the parts of a step side by side, each on threads of its own.
 
@@ -25,7 +30,7 @@ class ParallelGradients(Generic[AnyBatch]):
     def __init__(self, model: nn.Module, task: Task[AnyBatch], workers: int, threads: int) -> None:
         self.task = task
         self.parameters = [each for each in model.parameters() if each.requires_grad]
-        self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads,))
+        self.pool = ThreadPoolExecutor(workers, initializer=_start_worker, initargs=(threads,))
 
     def compute(self, batches: Sequence[AnyBatch], seed: int, on_split: Callable[[], None]) -> float:
         """Leave the gradient of the mean loss per target token in the parameters, and give that mean.

@@ -198,7 +198,8 @@ class Trainer(Generic[AnyBatch]):
         """Measure the weights as they are now, and keep them if they are the best so far."""
         started = time.monotonic()
         self.model.eval()
-        result = self.task.validate()
+        # In a worker, which can take again the memory that training has let go of.
+        result = self.gradients.pool.submit(self.task.validate).result()
         self.model.train()
         self._keep_if_best(result)
         took = time.monotonic() - started

@@ -18,6 +18,7 @@ from heedful.data.corpus import ParallelCorpus
 from heedful.data.prepared import PreparedTranslation, PrepareOptions, prepare_translation
 from heedful.data.report import DataSummary
 from heedful.errors import UserError
+from heedful.machine import flushed_denormals
 from heedful.model_folder import ModelConfig, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.tasks.translation_task import LearningSettings, TranslationTask
@@ -69,7 +70,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         trainer = Trainer(model, task, resolved.training, out / "run", observer, clock)
         resumed = trainer.resume()
         observer.chosen(choices, trainer.state.position.step if resumed else None)
-        with _stop_on_signals(trainer):
+        with _stop_on_signals(trainer), flushed_denormals():
             finished = trainer.run()
     return TrainingResult(out, finished, trainer.state.best_loss)
 
@@ -117,7 +118,6 @@ def _build(
     training = resolved.training
     if training.machine.threads:
         torch.set_num_threads(training.machine.threads)
-    torch.set_flush_denormal(True)  # an operation on denormal numbers takes ten times as long
     torch.manual_seed(training.seed)
     model = EncoderDecoder(resolved.model).to(training.machine.device)
     config = ModelConfig(
