@@ -32,7 +32,7 @@ def _paper_recipe(average: int) -> Settings:
 
 def budget_recipe(width: int) -> Settings:
     """Warm-up, decay to zero at the end of the run, and a moving average; wider models take smaller rates."""
-    rate = 4e-3 * 128 / width
+    rate = 2e-3 * 128 / width
     return {
         "schedule": {"kind": "decay", "learning_rate": round(rate, 6)},
         "ema_decay": 0.999,

@@ -66,6 +66,9 @@ class EncoderDecoder(nn.Module):
         if config.tied_output:
             self.output.weight = target_table.weight
         self.apply(_initialise)
+        for blocks, stack in ((self.encoder, config.encoder), (self.decoder, config.decoder)):
+            if stack.norm == "pre":
+                _quieten(blocks)
 
     @property
     def decoder_blocks(self) -> Sequence[DecoderBlock]:
@@ -146,6 +149,18 @@ def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionSche
     head_width = stack.attention.key_width or config.width // stack.attention.num_heads
     # The end token comes on top, and prefilled sources are padded.
     return SCHEMES[config.positions](config.width, head_width, padded_length(config.max_length + 1))
+
+
+@torch.no_grad()
+def _quieten(blocks: nn.ModuleList) -> None:
+    """Scale what the sub-layers add at first by the root of their number (Radford et al., 2019).
+
+    Nothing normalises the sum itself in a pre-norm stack: without this it would drown the embeddings.
+    """
+    outputs = [each for name, each in blocks.named_modules() if name.endswith("output_projection")]
+    for output in outputs:
+        assert isinstance(output, nn.Linear)
+        output.weight.mul_(len(outputs) ** -0.5)
 
 
 def _initialise(module: nn.Module) -> None:
