@@ -43,7 +43,7 @@ def budget_recipe(width: int) -> Settings:
 def translation_tiny() -> Settings:
     """About 2 million parameters: the demo, small corpora, a laptop."""
     return {
-        "model": _translation(128, 4, 4, 256, "pre", 0.15),
+        "model": _translation(128, 4, 4, 256, "pre", 0.2),
         "training": budget_recipe(128),
     }
 
