@@ -50,10 +50,11 @@ class Limit:
             return self.clock.elapsed() >= self.budget - self.reserve
         return state.validations_since_best >= self.config.patience
 
-    def validation_due(self, before: float | None, after: float | None, step: int) -> bool:
-        """Whether to validate after the step that brought the run from `before` to `after`."""
-        if before is None or after is None or self.saving.validate_every_steps is not None:
-            assert self.saving.validate_every_steps is not None
-            return step % self.saving.validate_every_steps == 0
-        count = self.saving.validations
-        return int(before * count) < int(after * count)
+    def validation_due(self, state: RunState, progress: float | None) -> bool:
+        """Whether to validate now, after a step; what is due since the last time counts, also between steps."""
+        if self.saving.validate_every_steps is not None:
+            return state.position.step % self.saving.validate_every_steps == 0
+        assert progress is not None
+        due = int(progress * self.saving.validations)
+        passed, state.validations_passed = state.validations_passed, due
+        return due > passed

@@ -126,7 +126,7 @@ class Trainer(Generic[AnyBatch]):
             self._step(current, before)
             if position.batch >= len(batches):
                 position.epoch, position.batch = position.epoch + 1, 0
-            self._after_step(before, self.limit.progress(self.state, len(batches)))
+            self._after_step(self.limit.progress(self.state, len(batches)))
             if self.stop_requested() or self.limit.over(self.state):
                 return
 
@@ -184,9 +184,9 @@ class Trainer(Generic[AnyBatch]):
                 + "; try a lower training.schedule.learning_rate in another folder"
             )
 
-    def _after_step(self, before: float | None, after: float | None) -> None:
-        over = self.limit.over(self.state)
-        if over or self.limit.validation_due(before, after, self.state.position.step):
+    def _after_step(self, progress: float | None) -> None:
+        due = self.limit.validation_due(self.state, progress)
+        if due or self.limit.over(self.state):
             with self.average.in_place() if self.average else nullcontext():
                 self._validate()
             self.state.validation_steps.append(self.state.position.step)

@@ -19,6 +19,7 @@ class Position:
 class RunState:
     """All of a run's state but its tensors.
 
+    `validations_passed` counts the validations that were due so far, by the share of the run that was over.
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs.
     """
 
@@ -26,6 +27,7 @@ class RunState:
     best_loss: float | None = None
     validations_since_best: int = 0
     validation_steps: list[int] = field(default_factory=list)
+    validations_passed: int = 0
     split: int = 1
     elapsed: float = 0.0
     reserve: float = 0.0
