@@ -8,12 +8,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from heedful.errors import UserError
-    from heedful.pipelines import Translation, Translator, load
+    from heedful.jobs.language_model import TextData
+    from heedful.jobs.translation import TranslationData
+    from heedful.pipelines import GenerationOptions, LanguageModel, Translation, Translator, load
     from heedful.training.run import train
-    from heedful.training.run_config import RunConfig, TranslationData
+    from heedful.training.run_config import RunConfig
 
 __all__ = [
+    "GenerationOptions",
+    "LanguageModel",
     "RunConfig",
+    "TextData",
     "Translation",
     "TranslationData",
     "Translator",
@@ -24,9 +29,12 @@ __all__ = [
 ]
 
 _PLACES = {
+    "GenerationOptions": "heedful.pipelines",
+    "LanguageModel": "heedful.pipelines",
     "RunConfig": "heedful.training.run_config",
+    "TextData": "heedful.jobs.language_model",
     "Translation": "heedful.pipelines",
-    "TranslationData": "heedful.training.run_config",
+    "TranslationData": "heedful.jobs.translation",
     "Translator": "heedful.pipelines",
     "UserError": "heedful.errors",
     "load": "heedful.pipelines",

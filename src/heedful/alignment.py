@@ -26,7 +26,9 @@ class Aligner:
     @torch.inference_mode()
     def weights(self, sources: list[list[int]], targets: list[list[int]]) -> list[Tensor]:
         """Per pair, the weights T S from each target token to each source token, END left out on both sides."""
-        batch = collate([np.array(ids) for ids in sources], [np.array(ids) for ids in targets])
+        batch = collate(
+            [np.array(ids) for ids in sources], [np.array(ids) for ids in targets], self.view.special_tokens
+        )
         batch = batch.to(self.view.device)
         self.view.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
         recorded = [each.weights for each in self.recorders if each.weights is not None]

@@ -46,6 +46,8 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
     if origin in (types.UnionType, typing.Union):
         if value is None:
             return None

@@ -14,10 +14,12 @@ from heedful.alignment import Aligner
 from heedful.data.demo_corpus import generate_pairs
 from heedful.data.tokenizer import words
 from heedful.errors import UserError
-from heedful.pipelines import Translator, load
+from heedful.jobs.translation import TranslationData
+from heedful.pipelines.loading import load_translator
+from heedful.pipelines.translator import Translator
 from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
-from heedful.training.run_config import RunConfig, TranslationData
+from heedful.training.run_config import RunConfig
 
 TRAINING_PAIRS = 20_000
 UNSEEN_PAIRS = 300
@@ -66,7 +68,7 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     result = train(RunConfig(str(out), data, "translation_tiny", settings), observer)
     if not result.finished:
         raise KeyboardInterrupt
-    translator = load(out)
+    translator = load_translator(out)
     translations = translator.translate([source for source, _ in unseen])
     examples = [Example(source, each.text, target) for (source, target), each in zip(unseen, translations, strict=True)]
     exact = sum(each.translation == each.reference for each in examples) / len(examples)

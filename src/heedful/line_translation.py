@@ -19,7 +19,8 @@ from heedful.alignment import pharaoh
 from heedful.data.text_files import BYTE_ORDER_MARK
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
-from heedful.pipelines import LongTextWarning, Translation, Translator, load
+from heedful.pipelines.loading import load_translator
+from heedful.pipelines.translator import LongTextWarning, Translation, Translator
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
@@ -167,7 +168,7 @@ def _start_worker() -> None:
 @lru_cache(maxsize=1)
 def cached_translator(model: str, device: str) -> Translator:
     """The model of that folder, loaded once a process."""
-    return load(model, device)
+    return load_translator(model, device)
 
 
 def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:

@@ -38,6 +38,17 @@ def flushed_denormals() -> Iterator[None]:
         torch.set_flush_denormal(already)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, where a sentence's result does not depend on what it is batched with."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def available_cores() -> int:
     """The number of cores that this process may use, by its affinity and its control group."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from torch import nn
 
 import heedful
 from heedful.config import from_dict, read_json, to_dict
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters, parameter_tensors
 
 FORMAT = 1
@@ -19,34 +22,69 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The contents of config.json."""
+    """The contents of config.json; `model` holds the settings of the family."""
 
-    model: EncoderDecoderConfig
+    family: str
+    task: str
+    model: Any
     format: int = FORMAT
-    family: str = "encoder_decoder"
-    heedful_version: str = ""
+    heedful_version: str = heedful.__version__
     source_language: str | None = None
     target_language: str | None = None
+    labels: tuple[str, ...] = ()
+    has_tokenizer: bool = True
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a model folder holds."""
+
+    network: Any
+    config: ModelConfig
+    tokenizer: Tokenizer | None
+
+    @property
+    def text_tokenizer(self) -> Tokenizer:
+        """The tokenizer; a model that was imported without one takes no text."""
+        if self.tokenizer is None:
+            raise UserError("this model has no tokenizer: it was imported from a folder without tokenizer.json")
+        return self.tokenizer
 
 
 def save_model_folder(
-    folder: Path, model: EncoderDecoder, tokenizer: Tokenizer, config: ModelConfig, card: str
+    folder: Path, model: nn.Module, tokenizer: Tokenizer | None, config: ModelConfig, card: str
 ) -> None:
     """Write or replace a model folder, file by file, each in one step."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(folder / "tokenizer.json")
+    if tokenizer is not None:
+        tokenizer.save(folder / "tokenizer.json")
+    config = replace(config, has_tokenizer=tokenizer is not None)
     write_file(folder / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
     write_file(folder / "README.md", card)
     write_tensors(folder / "model.safetensors", parameter_tensors(model), {"format": "pt"})
 
 
-def load_model_folder(folder: Path) -> tuple[EncoderDecoder, Tokenizer, ModelConfig]:
+def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
+    config = check_model_folder(folder)
+    model = FAMILIES[config.family].build(config.model)
+    load_weights(folder, model)
+    tokenizer = None
+    if config.has_tokenizer:
+        tokenizer = Tokenizer.load(folder / "tokenizer.json", config.model.special_tokens)
+        if tokenizer.vocabulary_size > config.model.vocabulary_size:
+            raise UserError(
+                f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
+                f"but the model in config.json has {config.model.vocabulary_size}"
+            )
+    return LoadedModel(model.eval(), config, tokenizer)
+
+
+def load_weights(folder: Path, model: nn.Module) -> None:
+    """Copy the weights of a model folder into a model; what does not fit is an error that lists it."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    config = check_model_folder(folder)
-    model = EncoderDecoder(config.model)
     try:
         tensors = load_file(folder / "model.safetensors")
     except (SafetensorError, OSError) as error:
@@ -55,57 +93,59 @@ def load_model_folder(folder: Path) -> tuple[EncoderDecoder, Tokenizer, ModelCon
         load_parameters(model, tensors)
     except UserError as error:
         raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    if tokenizer.vocabulary_size != config.model.vocabulary_size:
-        raise UserError(
-            f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
-            f"but the model in config.json has {config.model.vocabulary_size}"
-        )
-    return model.eval(), tokenizer, config
 
 
 def check_model_folder(folder: Path) -> ModelConfig:
     """The settings of a model folder that has all its files."""
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
-        if not (folder / name).is_file():
-            hint = " (its training has not come to its first validation)" if (folder / "run").is_dir() else ""
-            raise UserError(f"{folder} is no complete model folder: {name} is missing{hint}")
-    return read_config(folder)
+    for name in ("config.json", "model.safetensors"):
+        _require_file(folder, name)
+    config = read_config(folder)
+    if config.has_tokenizer:
+        _require_file(folder, "tokenizer.json")
+    return config
+
+
+def _require_file(folder: Path, name: str) -> None:
+    if not (folder / name).is_file():
+        hint = " (its training has not come to its first validation)" if (folder / "run").is_dir() else ""
+        raise UserError(f"{folder} is no complete model folder: {name} is missing{hint}")
 
 
 def read_config(folder: Path) -> ModelConfig:
     """The settings in a model folder's config.json."""
-    data = read_json(folder / "config.json")
+    file = folder / "config.json"
+    data = read_json(file)
     if data.get("format") != FORMAT:
         raise UserError(
-            f"{folder / 'config.json'} has format {data.get('format')!r}; "
-            f"heedful {heedful.__version__} reads format {FORMAT}"
+            f"{file} has format {data.get('format')!r}; heedful {heedful.__version__} reads format {FORMAT}"
         )
+    family = data.get("family")
+    if family not in FAMILIES:
+        raise UserError(f"{file}: its family is {family!r}, expected one of {', '.join(FAMILIES)}")
     try:
-        return from_dict(ModelConfig, data)
+        data.setdefault("task", "translation")  # folders written before there were other tasks
+        model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
+        return replace(from_dict(ModelConfig, {**data, "model": None}), model=model)
     except UserError as error:
-        raise UserError(f"{folder / 'config.json'}: {error}") from None
+        raise UserError(f"{file}: {error}") from None
 
 
-def model_card(config: ModelConfig, name: str, scores: dict[str, float], num_pairs: int) -> str:
+def model_card(name: str, what: str, usage: str, details: str, scores: dict[str, float]) -> str:
     """A README.md for people who come across the folder."""
-    model = config.model
-    languages = f"{config.source_language or 'source'} to {config.target_language or 'target'}"
     rows = "\n".join(f"| {key} | {value:.4f} |" for key, value in scores.items())
     return f"""# {name}
 
-A Transformer that translates {languages}, trained with heedful {heedful.__version__} on {num_pairs:,} sentence pairs.
+{what}
 
 ```
-heedful translate {name} < in.txt > out.txt
+{usage}
 ```
 
-{model.encoder.num_layers}+{model.decoder.num_layers} layers of width {model.width}, a joint vocabulary of \
-{model.vocabulary_size:,} byte-level subwords, lines of up to {model.max_length} subwords.
+{details}
 
-Measured on the held-out pairs of its training (BLEU with greedy search, on at most 200 of them):
+Measured on the held-out part of its training data:
 
 | measure | value |
 |---|---|

@@ -19,7 +19,8 @@ ALLOWED = {
     "inspection": {"layers", "models"},
     "decoding": {"layers", "models"},
     "tasks": {"layers", "models", "decoding", "data"},
-    "training": {"layers", "models", "decoding", "data", "tasks", "presets", "model_folder"},
+    "jobs": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
+    "training": {"layers", "models", "decoding", "data", "tasks", "jobs", "presets", "model_folder"},
 }
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from heedful.decoding.options import DecodingOptions
 from heedful.line_translation import LineSettings, chunks, output_lines
-from heedful.pipelines import Translation
+from heedful.pipelines.translator import Translation
 
 
 def reader(blocks: list[bytes]):

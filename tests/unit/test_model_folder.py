@@ -20,14 +20,14 @@ def test_save_and_load_give_the_same_bits(positions: str, shared: bool, tmp_path
     stack = StackConfig(num_layers=2, norm="pre", attention=AttentionConfig(num_heads=3))
     settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 12, 29, positions, shared, shared, stack, stack)
     model = EncoderDecoder(settings).eval()
-    config = ModelConfig(settings, heedful_version="0.1.0", source_language="en")
-    save_model_folder(tmp_path, model, tokenizer, config, model_card(config, "name", {"loss": 1.5}, 7))
-    loaded, same_tokenizer, same_config = load_model_folder(tmp_path)
-    assert same_config == config
-    assert same_tokenizer.encode("red dog") == tokenizer.encode("red dog")
+    config = ModelConfig("encoder_decoder", "translation", settings, source_language="en")
+    save_model_folder(tmp_path, model, tokenizer, config, model_card("name", "What.", "use", "More.", {"loss": 1.5}))
+    loaded = load_model_folder(tmp_path)
+    assert loaded.config == config
+    assert loaded.text_tokenizer.encode("red dog") == tokenizer.encode("red dog")
     inputs = torch.randint(3, 259, (3, 7)), torch.tensor([7, 5, 2]), torch.randint(3, 259, (3, 11))
     with torch.inference_mode():
-        assert torch.equal(loaded(*inputs), model(*inputs))
+        assert torch.equal(loaded.network(*inputs), model(*inputs))
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "README.md",
         "config.json",

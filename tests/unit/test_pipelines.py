@@ -10,9 +10,9 @@ from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
-from heedful.model_folder import ModelConfig
+from heedful.model_folder import LoadedModel, ModelConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.pipelines import LongTextWarning, Translator
+from heedful.pipelines.translator import LongTextWarning, Translator
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", " ", "dog"]
 
@@ -23,7 +23,8 @@ def translator() -> Translator:
     tokenizer = Tokenizer.train(TEXTS * 3, 283)
     stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3))
     config = EncoderDecoderConfig(tokenizer.vocabulary_size, 12, 23, encoder=stack, decoder=stack)
-    return Translator(EncoderDecoder(config).eval(), tokenizer, ModelConfig(config))
+    settings = ModelConfig("encoder_decoder", "translation", config)
+    return Translator(LoadedModel(EncoderDecoder(config).eval(), settings, tokenizer))
 
 
 def test_one_translation_per_text_and_blank_for_blank(translator: Translator) -> None:
@@ -83,7 +84,7 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
 def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
     sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
     together = translator.score(sources, targets)
-    monkeypatch.setattr("heedful.pipelines.SCORED_LOGITS", 1)
+    monkeypatch.setattr("heedful.pipelines.translator.SCORED_LOGITS", 1)
     alone = translator.score(sources, targets)
     for one, other in zip(together, alone, strict=True):
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)

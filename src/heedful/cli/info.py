@@ -21,21 +21,18 @@ def info(model: str) -> None:
     from heedful.model_folder import load_model_folder
     from heedful.models.parameter_count import parameter_table
 
-    network, tokenizer, config = load_model_folder(Path(model))
-    settings = config.model
+    loaded = load_model_folder(Path(model))
+    config = loaded.config
+    rows = {"task": config.task.replace("_", " "), "family": config.family, "model": config.model.summary()}
+    if config.task == "translation":
+        rows["languages"] = f"{config.source_language or '?'} to {config.target_language or '?'}"
+        rows["longest input"] = f"{config.model.max_length} subwords"
+    if config.labels:
+        rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
+    if loaded.tokenizer is not None:
+        rows["vocabulary"] = f"{loaded.tokenizer.vocabulary_size:,}"
+    rows["made with"] = f"heedful {config.heedful_version}"
     table = Table(show_header=False)
-    rows = {
-        "family": config.family,
-        "languages": f"{config.source_language or '?'} to {config.target_language or '?'}",
-        "encoder": f"{settings.encoder.num_layers} layers, {settings.encoder.norm}-norm",
-        "decoder": f"{settings.decoder.num_layers} layers, {settings.decoder.norm}-norm",
-        "width": f"{settings.width}, {settings.encoder.attention.num_heads} heads",
-        "positions": settings.positions,
-        "longest input": f"{settings.max_length} subwords",
-        "vocabulary": f"{tokenizer.vocabulary_size:,} subwords",
-        "trained with": f"heedful {config.heedful_version}",
-        **parameter_table(network),
-    }
-    for name, value in rows.items():
-        table.add_row(name, str(value))
+    for name, value in {**rows, **parameter_table(loaded.network)}.items():
+        table.add_row(name, value)
     Console(soft_wrap=True).print(table)

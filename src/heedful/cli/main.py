@@ -18,6 +18,7 @@ VERBS = {
     "demo": "Train and try a small model on built-in data, within two minutes.",
     "train": "Train a model from your own files.",
     "translate": "Translate lines of text.",
+    "generate": "Continue a text with a language model.",
     "evaluate": "Measure a model on a test set.",
     "score": "Give the log-probability of given translations.",
     "info": "Show what a model folder holds.",

@@ -18,9 +18,9 @@ def score(model: str, source: str, target: str, tokens: bool, device: str) -> No
     heedful score en-de --source test.en --target test.de
     """
     from heedful.cli.files import read_aligned
-    from heedful.pipelines import load
+    from heedful.pipelines.loading import load_translator
 
-    translator = load(model, device)
+    translator = load_translator(model, device)
     for result in translator.score(*read_aligned(source, target)):
         columns = [f"{result.log_probability:.6f}"]
         if tokens:

@@ -1,8 +1,10 @@
-"""`heedful train`."""
+"""`heedful train`: one command for each thing that can be learned."""
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,43 @@ import click
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
 
+Command = Callable[..., None]
+
+# Options that every job has, as (names, settings of click.option).
+SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+    (("--out",), {"metavar": "FOLDER", "help": "Where the model goes."}),
+    (("--preset",), {"metavar": "NAME", "help": "A model size; by default by the data and the machine."}),
+    (("--steps",), {"type": int, "help": "End after so many steps."}),
+    (("--epochs",), {"type": int, "help": "End after so many passes over the data."}),
+    (
+        ("--budget",),
+        {"metavar": "TIME", "help": "End after this time, such as 30m or 1h30m, with a finished schedule."},
+    ),
+    (("--device",), {"type": click.Choice(["auto", "cpu", "cuda", "mps"]), "help": "What to compute on."}),
+    (
+        ("--config", "config_file"),
+        {"metavar": "FILE", "help": "Settings as TOML: tables data, model and training."},
+    ),
+    (
+        ("--set", "assignments"),
+        {"multiple": True, "metavar": "NAME=VALUE", "help": "One setting, as training.seed=3 or model.width=256."},
+    ),
+]
+
 
 @click.group()
 def train() -> None:
     """Train a model from your own files."""
 
 
-@train.command(epilog="Ctrl-C saves and ends the run; the same command continues it.")
+def job(command: Command) -> click.Command:
+    """A job's command with the options that all jobs have."""
+    for names, settings in reversed(SHARED):
+        command = click.option(*names, **settings)(command)
+    return train.command(epilog="Ctrl-C saves and ends the run; the same command continues it.")(command)
+
+
+@job
 @click.option(
     "--source",
     multiple=True,
@@ -41,26 +73,8 @@ def train() -> None:
 )
 @click.option("--valid-target", multiple=True, metavar="FILE", help="Held-out target text.")
 @click.option("--valid-tsv", multiple=True, metavar="FILE", help="Held-out pairs as TSV.")
-@click.option("--out", metavar="FOLDER", help="Where the model goes.")
 @click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
 @click.option("--target-language", metavar="CODE", help="Likewise.")
-@click.option(
-    "--preset",
-    metavar="NAME",
-    help="translation_tiny, _small, _base or _big; by default by the data and the machine.",
-)
-@click.option("--steps", type=int, help="End after so many steps.")
-@click.option("--epochs", type=int, help="End after so many passes over the data.")
-@click.option("--budget", metavar="TIME", help="End after this time, such as 30m or 1h30m, with a finished schedule.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), help="What to compute on.")
-@click.option("--config", "config_file", metavar="FILE", help="Settings as TOML: tables data, model and training.")
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="One setting, as model.decoder.num_layers=3.",
-)
 def translation(**options: Any) -> None:
     """Learn to translate from two aligned text files.
 
@@ -69,7 +83,41 @@ def translation(**options: Any) -> None:
     heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
     heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
     """
-    run_config = requested_run(options)
+    run_job("translation", "TranslationData", options, "heedful translate {} < in.txt > out.txt")
+
+
+@job
+@click.option(
+    "--text",
+    multiple=True,
+    metavar="FILE",
+    help="Text: plain, .gz or .xz; patterns such as 'books/*.txt' and - (standard input) too.",
+)
+@click.option("--valid-text", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
+@click.option(
+    "--document",
+    type=click.Choice(["file", "line"]),
+    help="What a document is, by default a file; no document sees another one.",
+)
+@click.option(
+    "--tokenizer",
+    type=click.Choice(["subwords", "characters"]),
+    help="What a token is, by default a byte-level subword.",
+)
+def language_model(**options: Any) -> None:
+    """Learn to continue text.
+
+    \b
+    heedful train language-model --text book.txt --out my-gpt
+    heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
+    """
+    run_job("language_model", "TextData", options, 'heedful generate {} "Once upon a time"')
+
+
+def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -> None:
+    """Train, and say what to do next."""
+    job_data = getattr(importlib.import_module(f"heedful.jobs.{module}"), data_class)
+    run_config = requested_run(job_data, options)
     from heedful.training.display import RunDisplay, display_on_stderr
     from heedful.training.run import train as run_training
 
@@ -81,13 +129,13 @@ def translation(**options: Any) -> None:
         click.echo(f"stopped and saved in {folder}: the same command continues", err=True)
         sys.exit(130)
     click.echo(f"done: {folder} (validation loss {result.best_loss:.4f})", err=True)
-    click.echo(f"next: heedful translate {folder} < in.txt > out.txt", err=True)
+    click.echo(f"next: {usage.format(folder)}", err=True)
 
 
-def requested_run(options: dict[str, Any]) -> Any:
+def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     """The run that the command line and its settings file ask for; the command line wins."""
     from heedful.config import from_dict
-    from heedful.training.run_config import RunConfig, TranslationData
+    from heedful.training.run_config import RunConfig
 
     settings: dict[str, Any] = {}
     if options["config_file"]:
@@ -99,16 +147,15 @@ def requested_run(options: dict[str, Any]) -> Any:
         settings = merge(settings, {"training": {"limit": limit}})
     if options["device"]:
         settings = merge(settings, {"training": {"machine": {"device": options["device"]}}})
-    names = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
-    given = {name: list(options[name]) for name in names if options[name]}
-    given |= {name: options[name] for name in ("source_language", "target_language") if options[name]}
+    names = [name for name in job_data.__dataclass_fields__ if options.get(name) not in (None, (), False)]
+    given = {name: list(options[name]) if isinstance(options[name], tuple) else options[name] for name in names}
     file_data, file_out, file_preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
-    from_dict(TranslationData, file_data or {}, "data")  # its own mistakes first
-    data = from_dict(TranslationData, merge(file_data or {}, given), "data")
+    from_dict(job_data, file_data or {}, "data")  # its own mistakes first
+    data = from_dict(job_data, merge(file_data or {}, given), "data")
     out, preset = options["out"] or file_out, options["preset"] or file_preset
     for name, value in (("out", out), ("preset", preset)):
         if value is not None and not isinstance(value, str):
             raise UserError(f"setting {name!r} is {value!r}, expected str")
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
-    return RunConfig(out, data, preset, settings)
+    return RunConfig(out, data, preset, settings, options.get("family"))

@@ -13,7 +13,8 @@ Ids = npt.NDArray[np.unsignedinteger[Any]]
 _SIDES = ("source", "target")
 
 
-def _token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
+def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
+    """The smallest type that holds the ids of a vocabulary."""
     return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
 
 
@@ -23,7 +24,7 @@ class PairsWriter:
     def __init__(self, folder: Path, vocabulary_size: int) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
-        self._dtype = _token_dtype(vocabulary_size)
+        self._dtype = token_dtype(vocabulary_size)
         self._files = [(folder / f"{side}-tokens.bin").open("wb") for side in _SIDES]
         self._lengths: tuple[list[npt.NDArray[np.int32]], ...] = ([], [])
         self.num_pairs = 0
@@ -54,10 +55,10 @@ class PreparedPairs:
 
     def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        dtype = _token_dtype(tokenizer.vocabulary_size)
+        dtype = token_dtype(tokenizer.vocabulary_size)
         self.source_lengths: npt.NDArray[np.int32] = np.load(folder / "source-lengths.npy")
         self.target_lengths: npt.NDArray[np.int32] = np.load(folder / "target-lengths.npy")
-        self._source_tokens, self._target_tokens = (_mapped(folder / f"{side}-tokens.bin", dtype) for side in _SIDES)
+        self._source_tokens, self._target_tokens = (mapped_ids(folder / f"{side}-tokens.bin", dtype) for side in _SIDES)
         self._source_offsets, self._target_offsets = (
             np.asarray(np.load(folder / f"{side}-offsets.npy", mmap_mode="r")) for side in _SIDES
         )
@@ -84,7 +85,8 @@ class PreparedPairs:
         return self._tokenizer.decode(self.target(index).tolist())
 
 
-def _mapped(path: Path, dtype: type[np.uint16] | type[np.uint32]) -> Ids:
+def mapped_ids(path: Path, dtype: type[np.uint16] | type[np.uint32]) -> Ids:
+    """The ids in a file, mapped into memory."""
     if path.stat().st_size == 0:  # nothing to map
         return np.empty(0, dtype)
     # A plain array over the mapped bytes: slicing it costs a tenth of slicing a memmap.

@@ -1,4 +1,4 @@
-"""Byte-level subwords, shared by both languages: any text becomes ids, and the ids become the text again."""
+"""Text to token ids and back: byte-level subwords, which lose no character, or single characters."""
 
 import json
 import math
@@ -10,10 +10,11 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import UserError
 from heedful.files import write_file
-from heedful.special_tokens import END, PAD, START
+from heedful.special_tokens import END, PAD, START, SpecialTokens
 
 # None of the brackets is in the alphabet of byte-level subwords, so that no text can become one of these.
 SPECIAL_TOKENS = ("⟨pad⟩", "⟨start⟩", "⟨end⟩")
+MASK_TOKEN, UNKNOWN_TOKEN = "⟨mask⟩", "⟨unknown⟩"
 
 SMALLEST_VOCABULARY = 256 + len(SPECIAL_TOKENS)
 
@@ -31,33 +32,44 @@ def choose_vocabulary_size(num_characters: int) -> int:
 
 
 class Tokenizer:
-    """A trained subword vocabulary; decode(encode(text)) is the text in Unicode form NFC."""
+    """A vocabulary; with subwords, decode(encode(text)) is the text in Unicode form NFC."""
 
-    def __init__(self, engine: tokenizers.Tokenizer) -> None:
+    def __init__(self, engine: tokenizers.Tokenizer, special_tokens: SpecialTokens) -> None:
         self._engine = engine
         self.vocabulary_size: int = engine.get_vocab_size()
+        self.special_tokens = special_tokens
+        self._byte_level = "ByteLevel" in engine.to_str()
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary_size: int) -> "Tokenizer":
-        """Learn at most vocabulary_size subwords by byte-pair encoding; the order of texts has no effect."""
+    def train(
+        cls, texts: Iterable[str], vocabulary_size: int, *, mask: bool = False, whole_texts: bool = False
+    ) -> "Tokenizer":
+        """Learn at most vocabulary_size subwords by byte-pair encoding; the order of texts has no effect.
+
+        A text is a line, whose first word is the same subword as if it stood behind a space, unless they are
+        `whole_texts`. With `mask` there is a token that stands for a hidden one.
+        """
+        special = [*SPECIAL_TOKENS, MASK_TOKEN] if mask else list(SPECIAL_TOKENS)
         if vocabulary_size < SMALLEST_VOCABULARY:
             raise UserError(
                 f"A vocabulary of {vocabulary_size} is too small: the bytes and the special tokens alone "
                 f"take {SMALLEST_VOCABULARY}."
             )
         engine = tokenizers.Tokenizer(models.BPE())
-        # The space in front makes a word the same subword at the start of a line as inside it.
-        engine.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+        engine.normalizer = normalizers.NFC()
+        engine.decoder = decoders.ByteLevel()
+        if not whole_texts:
+            engine.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
+            engine.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
         engine.pre_tokenizer = pre_tokenizers.Sequence(
             [
                 pre_tokenizers.Split(tokenizers.Regex(_WORD_PATTERN), "isolated"),
                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
             ]
         )
-        engine.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
         trainer = trainers.BpeTrainer(
             vocab_size=vocabulary_size,
-            special_tokens=list(SPECIAL_TOKENS),
+            special_tokens=special,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )
@@ -68,21 +80,35 @@ class Tokenizer:
         return cls.from_json(json.dumps(content, ensure_ascii=False))
 
     @classmethod
-    def from_json(cls, content: str) -> "Tokenizer":
-        """The tokenizer that to_json wrote."""
+    def of_characters(cls, texts: Iterable[str]) -> "Tokenizer":
+        """One token for each character of some texts; any other character becomes the unknown token."""
+        found = sorted({character for text in texts for character in text})
+        names = [*SPECIAL_TOKENS, UNKNOWN_TOKEN, *found]
+        vocabulary = {name: number for number, name in enumerate(names)}
+        engine = tokenizers.Tokenizer(models.WordLevel(vocabulary, UNKNOWN_TOKEN))
+        engine.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+        engine.decoder = decoders.Fuse()
+        return cls.from_json(engine.to_str())
+
+    @classmethod
+    def from_json(cls, content: str, special_tokens: SpecialTokens | None = None) -> "Tokenizer":
+        """The tokenizer that to_json wrote, or a foreign one, for which `special_tokens` must be given."""
         try:
             engine = tokenizers.Tokenizer.from_str(content)
         except Exception as error:  # the library raises bare Exception for any flaw in the text
             raise UserError(f"This is not a tokenizer: {error}.") from error
-        if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
-            raise UserError(f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}.")
-        return cls(engine)
+        if special_tokens is None:
+            if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
+                raise UserError(f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}.")
+            mask, unknown = (engine.token_to_id(name) for name in (MASK_TOKEN, UNKNOWN_TOKEN))
+            special_tokens = SpecialTokens(mask=mask, unknown=unknown)
+        return cls(engine, special_tokens)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Tokenizer":
+    def load(cls, path: str | Path, special_tokens: SpecialTokens | None = None) -> "Tokenizer":
         """Read a tokenizer.json."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(Path(path).read_text(encoding="utf-8"), special_tokens)
         except (OSError, ValueError) as error:
             raise UserError(f"The tokenizer {path} cannot be read: {error}") from error
 
@@ -110,7 +136,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of subword ids; special tokens are passed over, bytes that are no UTF-8 become U+FFFD."""
-        text: str = self._engine.decode([i for i in ids if i > END], skip_special_tokens=False)
+        special = self.special_tokens.ids
+        text: str = self._engine.decode([i for i in ids if i not in special], skip_special_tokens=False)
         return text
 
     def starts_with_space(self, token_id: int) -> bool:
@@ -119,7 +146,8 @@ class Tokenizer:
 
     def token_text(self, token: int) -> str:
         """What one subword stands for, with its leading space, if it has one."""
-        return str(_BYTES.decode([self._engine.id_to_token(token) or ""]))
+        name = self._engine.id_to_token(token) or ""
+        return str(_BYTES.decode([name])) if self._byte_level else name
 
     def word_of_token(self, ids: Iterable[int]) -> list[int]:
         """For each subword, the number of the word that it is part of; words are separated by spaces."""

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.errors import UserError
-from heedful.special_tokens import END
+from heedful.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)
 class Request:
-    """One sentence to decode: its number, its source ids (without END), and a forced start of its target."""
+    """One sentence to decode: its number, its source ids (without END), and a forced start of its target.
+
+    For a model that has no encoder the source is the text that is to be continued.
+    """
 
     index: int
     source: Sequence[int]
@@ -20,9 +23,13 @@ class Request:
     def __post_init__(self) -> None:
         if self.index < 0:
             raise UserError(f"a request's index is {self.index}, but must be 0 or more")
+
+    def check(self, special: SpecialTokens) -> None:
+        """Raise a UserError if it holds a token that no text has."""
         for name, ids in (("source", self.source), ("prefix", self.prefix)):
-            if len(ids) and min(ids) <= END:
-                raise UserError(f"request {self.index}: its {name} holds a special token, id {min(ids)}; remove it")
+            found = special.ids.intersection(ids)
+            if found:
+                raise UserError(f"request {self.index}: its {name} holds a special token, id {min(found)}; remove it")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,10 +15,13 @@ from heedful.decoding.options import DecodingOptions
 from heedful.decoding.seam import DecodingModel
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import TokenScores
-from heedful.special_tokens import END, PAD
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
+
+
+# Told of every new token (request, sample, token) as it is chosen; False ends that sample there and then.
+Watch = Callable[[int, int, int], bool]
 
 
 class Selection(Protocol):
@@ -31,20 +35,22 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """A request and the most target tokens that it may get."""
+    """A request, what of it is to be prefilled, what its first step reads, and the most tokens that it may get."""
 
     request: Request
+    prefilled: list[int]
+    first: int
     longest: int
 
     @property
     def source_length(self) -> int:
-        """The number of source tokens, END included."""
-        return len(self.request.source) + 1
+        """The number of tokens to be prefilled."""
+        return len(self.prefilled)
 
 
 @dataclass(frozen=True)
 class Room:
-    """How much a lane holds: sentences, source tokens of each (with END), target positions of each."""
+    """How much a lane holds: sentences, prefilled tokens of each, target positions of each."""
 
     sentences: int
     source_length: int
@@ -54,11 +60,18 @@ class Room:
 class Lane:
     """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
 
-    def __init__(self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room) -> None:
-        self.model, self.selection, self.room = model, selection, room
+    def __init__(
+        self,
+        model: DecodingModel,
+        selection: Selection,
+        options: DecodingOptions,
+        room: Room,
+        watch: Watch | None = None,
+    ) -> None:
+        self.model, self.selection, self.room, self.watch = model, selection, room, watch
         self.shortest = options.min_length
         self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
-        self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options)
+        self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options, model.special_tokens.end)
         self.encoded: deque[tuple[Any, int, Job]] = deque()
         self.free: list[int] = []
 
@@ -80,12 +93,12 @@ class Lane:
             self._insert(min(self.num_free, len(self.encoded)))
 
     def _encode(self, waiting: deque[Job]) -> None:
-        group = max(1, TOKENS_PER_PREFILL // waiting[0].source_length)
+        group = max(1, TOKENS_PER_PREFILL // max(1, waiting[0].source_length))
         jobs = [waiting.popleft() for _ in range(min(len(waiting), self.room.sentences, group))]
         lengths = [job.source_length for job in jobs]
-        source_BS = np.full((len(jobs), max(lengths)), PAD, np.int64)
+        source_BS = np.full((len(jobs), max(lengths)), self.model.special_tokens.pad, np.int64)
         for row, job in enumerate(jobs):
-            source_BS[row, : lengths[row]] = [*job.request.source, END]
+            source_BS[row, : lengths[row]] = job.prefilled
         device = self.model.device
         prefilled = self.model.prefill(torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device))
         self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
@@ -98,7 +111,7 @@ class Lane:
         self.free = self.free[count:]
         self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
         for slot, (_, _, job) in zip(slots, taken, strict=True):
-            self.slots.open(slot, job.request, self.shortest, job.longest)
+            self.slots.open(slot, job.request, job.first, self.shortest, job.longest)
 
     def close_gaps(self) -> None:
         """Move the last sentences into slots that nothing waits for, so that no step works for nothing."""
@@ -123,14 +136,28 @@ class Lane:
             first_rows = np.arange(slots.used)[:, None] * len(slots.own_rows)
             self.state.reorder(torch.from_numpy((first_rows + parents_NK).reshape(-1)).to(device))
         self.free = done.tolist()
+        if self.watch:
+            self._show(self.watch, set(self.free))
         return [Decoded(int(slots.sentences["index"][slot]), slots.hypotheses(slot)) for slot in self.free]
+
+    def _show(self, watch: Watch, done: set[int]) -> None:
+        """Tell of the new tokens of the sentences that go on, and end those that nobody wants more of."""
+        slots = self.slots
+        for slot in range(slots.used):
+            index = int(slots.sentences["index"][slot])
+            running = [row for row in slots.own_rows.tolist() if slots.totals[slot, row] > -np.inf]
+            if slot in done:
+                continue
+            for row in running:
+                if not watch(index, row, int(slots.tokens[slot, row])) and slots.abandon(slot, row):
+                    self.free.append(slot)
 
     def _children(self, scores: TokenScores) -> Children:
         """What the selection chooses, except where a prefix says what comes next."""
         slots, device = self.slots, self.model.device
         early_N = slots.early
         early = early_N.repeat(len(slots.own_rows)) if early_N.any() else None
-        scores.forbid(None if early is None else torch.from_numpy(early).to(device))
+        scores.forbid(self.model.special_tokens, None if early is None else torch.from_numpy(early).to(device))
         children = self.selection.choose(scores, slots)
         forced = slots.forced
         if not len(forced):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+
+from heedful.special_tokens import SpecialTokens
 
 
 class DecodingState(Protocol):
@@ -31,11 +34,17 @@ class DecodingModel(Protocol):
         """Where the model computes."""
 
     @property
-    def longest_target(self) -> int | None:
-        """The most target tokens that the model can take, if there is a limit."""
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+
+    def longest_target(self, source_length: int) -> int | None:
+        """The most target tokens that the model can take after such a source, if there is a limit."""
+
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """What of a source is to be prefilled, and the token that the first step reads."""
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Any:
-        """Encode sentences, each of which ends with END and then padding."""
+        """Encode framed sources, which padding follows."""
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Room for that many sentences, rows of each, and tokens."""

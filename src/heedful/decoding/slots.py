@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.errors import UserError
-from heedful.special_tokens import END, START
 
 SENTENCE = np.dtype([(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended")])
 TOKEN = np.dtype([("token", np.int32), ("parent", np.int32), ("score", np.float32)])
@@ -45,12 +44,13 @@ class Children:
 class Slots:
     """The search state of up to `capacity` sentences; those of the first `used` slots are under way."""
 
-    def __init__(self, capacity: int, target_length: int, first_rows: int, options: DecodingOptions) -> None:
+    def __init__(self, capacity: int, target_length: int, first_rows: int, options: DecodingOptions, end: int) -> None:
         shape = (capacity, options.rows)
+        self.end = end
         self.nbest, self.alpha, self.first_rows = options.nbest, options.length_penalty, first_rows
         self.used = 0
         self.sentences = np.zeros(capacity, SENTENCE)
-        self.tokens = np.full(shape, START, np.int64)
+        self.tokens = np.full(shape, end, np.int64)
         self.totals = np.full(shape, -np.inf)
         self.totals_before = self.totals.copy()
         self.history = np.zeros((capacity, target_length, options.rows), TOKEN)
@@ -58,11 +58,11 @@ class Slots:
         self.penalties = np.array([length_penalty(n, self.alpha) for n in range(target_length + 2)])
         self.own_rows = np.arange(options.rows)
 
-    def open(self, slot: int, request: Request, shortest: int, longest: int) -> None:
-        """Begin a sentence in a free slot, or in the first one behind those in use."""
+    def open(self, slot: int, request: Request, first: int, shortest: int, longest: int) -> None:
+        """Begin a sentence, whose first step reads the token `first`, in a free slot or the first one not in use."""
         forced = len(request.prefix)
         self.sentences[slot] = (request.index, 0, shortest, longest, forced, 0)
-        self.tokens[slot] = START
+        self.tokens[slot] = first
         self.totals[slot] = np.where(self.own_rows < self.first_rows, 0.0, -np.inf)
         self.ended["score"][slot] = -np.inf
         self.history["token"][slot, :forced] = np.asarray(request.prefix, np.int32)[:, None]
@@ -105,14 +105,14 @@ class Slots:
         used = self.used
         self.totals_before[:used] = self.totals[:used]
         running = children.totals > -np.inf
-        ends = running & (children.tokens == END)
+        ends = running & (children.tokens == self.end)
         if ends.any():
             self._record_ends(children, ends)
         child_NK = _arrange(children.parents, running & ~ends)
         empty = child_NK < 0
         parents = np.where(empty, self.own_rows, np.take_along_axis(children.parents, child_NK, 1))
         # An empty row still runs through the model; any token of the vocabulary will do.
-        self.tokens[:used] = np.where(empty, END, np.take_along_axis(children.tokens, child_NK, 1))
+        self.tokens[:used] = np.where(empty, self.end, np.take_along_axis(children.tokens, child_NK, 1))
         self.totals[:used] = np.where(empty, -np.inf, np.take_along_axis(children.totals, child_NK, 1))
         where = (np.arange(used), self.sentences["length"][:used])
         self.history["token"][where] = self.tokens[:used]
@@ -122,6 +122,11 @@ class Slots:
         done = np.flatnonzero(self._done())
         parents[done] = self.own_rows
         return parents, done
+
+    def abandon(self, slot: int, row: int) -> bool:
+        """Go on with a row no more; True if it was the last one of its sentence."""
+        self.totals[slot, row] = -np.inf
+        return bool((self.totals[slot] == -np.inf).all())
 
     def _record_ends(self, children: Children, ends: NDArray[np.bool_]) -> None:
         sentence, child = ends.nonzero()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from heedful.special_tokens import END, PAD, START
+from heedful.special_tokens import SpecialTokens
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
 BLOCK = 64
@@ -32,11 +32,11 @@ class TokenScores:
         """The model's log-probability of some tokens of each row, never above 0; -inf for forbidden ones."""
         return (self.logits_RV.gather(1, tokens_RC) - self.peak_R1) + self.log_peak_R1
 
-    def forbid(self, early_R: Tensor | None) -> None:
-        """Rule out padding and the start token, and the end token in the rows where `early_R` is True."""
-        self.logits_RV[:, [PAD, START]] = -torch.inf
+    def forbid(self, special: SpecialTokens, early_R: Tensor | None) -> None:
+        """Rule out all special tokens but the end, and the end too in the rows where `early_R` is True."""
+        self.logits_RV[:, sorted(special.ids - {special.end})] = -torch.inf
         if early_R is not None:
-            self.logits_RV[early_R, END] = -torch.inf
+            self.logits_RV[early_R, special.end] = -torch.inf
 
 
 def top_tokens(logits_RV: Tensor, count: int) -> Tensor:

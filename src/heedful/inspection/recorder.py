@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from heedful.layers.attention import MultiHeadAttention, attention_weights
+from heedful.layers.attention import MultiHeadAttention, Scoring, attention_weights
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -25,11 +25,11 @@ class RecordingAttend:
         value_BHSV: Tensor,
         mask: Tensor | None,
         causal: bool,
-        scale: float,
+        scoring: Scoring,
         dropout: float,
     ) -> Tensor:
         """Attend, and keep the weights B H T S; a view that records does not train, so that nothing is dropped."""
-        weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scale)
+        weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
         self.weights = weights_BHTS.detach()
         return weights_BHTS @ value_BHSV
 

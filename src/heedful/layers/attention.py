@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -16,24 +17,50 @@ from heedful.layers.dropout import dropout as byte_dropout
 from heedful.layers.kv_cache import LayerCache
 from heedful.layers.positions import PositionScheme
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, float, float], Tensor]
-
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """The settings of multi-head attention; widths are per head, and default to model width / heads."""
+    """The settings of multi-head attention; widths are per head, and default to model width / heads.
+
+    With fewer key/value heads than heads, several heads share theirs (Ainslie et al., 2023).
+    """
 
     num_heads: int = 8
+    num_key_value_heads: int | None = None
     key_width: int | None = None
     value_width: int | None = None
+    scoring: Literal["dot", "additive"] = "dot"
     scaled: bool = True
+    bias: bool = True
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.num_heads, "num_heads", 1)
+        shared = self.num_key_value_heads or self.num_heads
+        if shared < 1 or self.num_heads % shared:
+            raise UserError(f"num_key_value_heads is {shared}, but must divide num_heads, which is {self.num_heads}")
         require(self.key_width or 1, "key_width", 1)
         require(self.value_width or 1, "value_width", 1)
         require(self.dropout, "attention dropout", 0, 1)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How well a key suits a query: their scaled dot product (equation 1), or the additive form of Bahdanau et
+    al. (2015), vector . tanh(query + key), which the paper compares it with (3.2.1)."""
+
+    scale: float
+    vector_HK: Tensor | None = None
+
+    def __call__(self, query_BHTK: Tensor, key_BHSK: Tensor) -> Tensor:
+        """The scores B H T S before masking."""
+        if self.vector_HK is None:
+            return (query_BHTK * self.scale) @ key_BHSK.transpose(-1, -2)
+        hidden_BHTSK = torch.tanh(query_BHTK[:, :, :, None] + key_BHSK[:, :, None])
+        return (hidden_BHTSK @ self.vector_HK[:, None, :, None])[..., 0]
+
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, Scoring, float], Tensor]
 
 
 def attend_fused(
@@ -42,16 +69,17 @@ def attend_fused(
     value_BHSV: Tensor,
     mask: Tensor | None,
     causal: bool,
-    scale: float,
+    scoring: Scoring,
     dropout: float,
 ) -> Tensor:
     """Attention by torch's fused kernel; `mask` is True where a query may see a key."""
-    if dropout and query_BHTK.device.type == "cpu":  # the fused kernel cannot drop weights on a CPU
-        return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scale, dropout)
+    on_cpu = query_BHTK.device.type == "cpu"
+    if scoring.vector_HK is not None or (dropout and on_cpu):  # the kernel has neither
+        return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scoring, dropout)
     if causal and mask is not None:
         mask, causal = mask & causal_mask(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device), False
     output = F.scaled_dot_product_attention(
-        query_BHTK, key_BHSK, value_BHSV, mask, dropout_p=dropout, is_causal=causal, scale=scale
+        query_BHTK, key_BHSK, value_BHSV, mask, dropout_p=dropout, is_causal=causal, scale=scoring.scale
     )
     if mask is None:
         return output
@@ -62,9 +90,11 @@ def attend_fused(
     return output.masked_fill(blind, 0.0)
 
 
-def attention_weights(query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
+def attention_weights(
+    query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scoring: Scoring
+) -> Tensor:
     """The softmax of the paper's equation 1, with rows of zeros where no key may be seen."""
-    scores_BHTS = (query_BHTK * scale) @ key_BHSK.transpose(-1, -2)
+    scores_BHTS = scoring(query_BHTK, key_BHSK)
     if causal:
         future = causal_mask(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device)
         mask = future if mask is None else mask & future
@@ -81,17 +111,22 @@ def attend_explicit(
     value_BHSV: Tensor,
     mask: Tensor | None,
     causal: bool,
-    scale: float,
+    scoring: Scoring,
     dropout: float,
 ) -> Tensor:
     """The same as `attend_fused`, written out, so that the weights can be had."""
-    weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scale)
+    weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
     return (byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS) @ value_BHSV
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:
     """True where key position <= query position (paper, 3.2.3)."""
     return torch.ones(query_length, key_length, dtype=torch.bool, device=device).tril()
+
+
+def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> Tensor:
+    """True where a key is fewer than `window` positions away from its query."""
+    return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
 
 
 class MultiHeadAttention(nn.Module):
@@ -105,52 +140,83 @@ class MultiHeadAttention(nn.Module):
                 "choose num_heads that divides the width, or set key_width and value_width"
             )
         self.num_heads = config.num_heads
+        self.num_key_value_heads = config.num_key_value_heads or config.num_heads
         self.key_width = config.key_width or width // config.num_heads
         self.value_width = config.value_width or self.key_width
         self.scale = 1.0 / math.sqrt(self.key_width) if config.scaled else 1.0
         self.dropout = config.dropout
         self.attend: Attend = attend_fused
-        self.output_projection = nn.Linear(self.num_heads * self.value_width, width)
+        self.scoring_vector: nn.Parameter | None = None
+        if config.scoring == "additive":
+            self.scoring_vector = nn.Parameter(torch.randn(self.num_heads, self.key_width) * self.key_width**-0.5)
+        self.output_projection = nn.Linear(self.num_heads * self.value_width, width, config.bias)
 
-    def split(self, packed_BTX: Tensor, *widths: int) -> list[Tensor]:
-        """Cut the last axis into parts of `num_heads` heads each: B T (H K + H K + H V) -> B H T K, ..."""
+    def split(self, packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:
+        """Cut the last axis into parts of (heads, width) each: B T (H K + G K + G V) -> B H T K, ..."""
         B, T, _ = packed_BTX.shape
-        parts = packed_BTX.split([self.num_heads * width for width in widths], dim=-1)
-        return [part.view(B, T, self.num_heads, -1).transpose(1, 2) for part in parts]
+        pieces = packed_BTX.split([heads * width for heads, width in parts], dim=-1)
+        return [
+            piece.view(B, T, heads, width).transpose(1, 2) for piece, (heads, width) in zip(pieces, parts, strict=True)
+        ]
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         """Attend in every head, join the heads, and project back to the model's width."""
+        shared = self.num_heads // self.num_key_value_heads
+        if shared > 1:
+            key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
         dropout = self.dropout if self.training else 0.0
-        heads_BHTV = self.attend(query, key, value, mask, causal, self.scale, dropout)
+        scoring = Scoring(self.scale, self.scoring_vector)
+        heads_BHTV = self.attend(query, key, value, mask, causal, scoring, dropout)
         return self.output_projection(heads_BHTV.transpose(1, 2).flatten(2))
 
 
 class SelfAttention(MultiHeadAttention):
-    """Attention of a sequence to itself; the three input projections are one matrix, hence one product."""
+    """Attention of a sequence to itself; the three input projections are one matrix, hence one product.
 
-    def __init__(self, width: int, config: AttentionConfig, positions: PositionScheme) -> None:
+    With a `window`, a position sees only those fewer than so many positions away.
+    """
+
+    def __init__(
+        self, width: int, config: AttentionConfig, positions: PositionScheme, window: int | None = None
+    ) -> None:
         super().__init__(width, config)
         # Held in a list: the scheme is shared by all layers, and belongs to the model.
         self._positions = [positions]
-        total = self.num_heads * (2 * self.key_width + self.value_width)
-        self.query_key_value_projection = nn.Linear(width, total)
+        self.window = window
+        heads, shared = self.num_heads, self.num_key_value_heads
+        self.parts = ((heads, self.key_width), (shared, self.key_width), (shared, self.value_width))
+        self.query_key_value_projection = nn.Linear(width, sum(n * size for n, size in self.parts), config.bias)
 
-    def _project(self, x_BTD: Tensor, positions: Tensor) -> list[Tensor]:
-        packed = self.query_key_value_projection(x_BTD)
-        query, key, value = self.split(packed, self.key_width, self.key_width, self.value_width)
+    def project(self, x_BTD: Tensor, positions: Tensor) -> list[Tensor]:
+        """The queries, keys and values, by head."""
+        query, key, value = self.split(self.query_key_value_projection(x_BTD), *self.parts)
         rotate = self._positions[0].rotate
         return [rotate(query, positions), rotate(key, positions), value]
 
-    def forward(self, x_BTD: Tensor, positions_T: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        """Attend within whole sequences."""
-        query, key, value = self._project(x_BTD, positions_T)
+    def forward(self, x_BTD: Tensor, positions: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        """Attend within whole sequences, whose positions are T, or B T where they differ between rows."""
+        query, key, value = self.project(x_BTD, positions)
+        return self.attend_within(query, key, value, positions, mask, causal)
+
+    def attend_within(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, mask: Tensor | None, causal: bool
+    ) -> Tensor:
+        """Attend with queries, keys and values made by `project`."""
+        if self.window is not None:
+            near = window_mask(positions, positions, self.window)
+            near = near if near.dim() == 2 else near[:, None]
+            mask = near if mask is None else mask & near
         return self.mix(query, key, value, mask, causal)
 
     def step(self, x_RD: Tensor, cache: LayerCache) -> Tensor:
         """Attend from one new position a row to the positions in the cache, which takes in the new one."""
-        query, key, value = self._project(x_RD[:, None], cache.positions_R1)
+        query, key, value = self.project(x_RD[:, None], cache.positions_R1)
         key, value = cache.append(key, value)
-        return self.mix(query, key, value, cache.mask_R11S, False)[:, 0]
+        mask = cache.mask_R11S
+        if self.window is not None:
+            places_S = torch.arange(mask.shape[-1], device=mask.device)
+            mask = mask & window_mask(cache.positions_R1, places_S[None], self.window)[:, None]
+        return self.mix(query, key, value, mask, False)[:, 0]
 
 
 class CrossAttention(MultiHeadAttention):
@@ -158,14 +224,16 @@ class CrossAttention(MultiHeadAttention):
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__(width, config)
-        self.query_projection = nn.Linear(width, self.num_heads * self.key_width)
-        self.key_value_projection = nn.Linear(width, self.num_heads * (self.key_width + self.value_width))
+        shared = self.num_key_value_heads
+        self.parts = ((shared, self.key_width), (shared, self.value_width))
+        self.query_projection = nn.Linear(width, self.num_heads * self.key_width, config.bias)
+        self.key_value_projection = nn.Linear(width, shared * (self.key_width + self.value_width), config.bias)
 
     def keys_values(self, memory_BSD: Tensor) -> list[Tensor]:
         """The keys and values of the encoder's output, by head."""
-        return self.split(self.key_value_projection(memory_BSD), self.key_width, self.value_width)
+        return self.split(self.key_value_projection(memory_BSD), *self.parts)
 
     def forward(self, x_BTD: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attend to keys and values made by `keys_values`."""
-        (query,) = self.split(self.query_projection(x_BTD), self.key_width)
+        (query,) = self.split(self.query_projection(x_BTD), (self.num_heads, self.key_width))
         return self.mix(query, key, value, mask, False)

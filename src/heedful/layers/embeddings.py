@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
+from heedful.config import require
 from heedful.layers.dropout import Dropout
 from heedful.layers.positions import PositionScheme
+
+
+@dataclass(frozen=True)
+class EmbeddingConfig:
+    """How tokens enter a model: scaled as in the paper; with `segments` kinds of segment and a norm as in BERT."""
+
+    scaled: bool = True
+    segments: int = 0
+    norm: bool = False
+    norm_epsilon: float = 1e-12
+
+    def __post_init__(self) -> None:
+        require(self.segments, "segments", 0)
 
 
 class TokenEmbedding(nn.Module):
     """From token ids to the first block's input."""
 
-    def __init__(self, table: nn.Embedding, positions: PositionScheme, dropout: float) -> None:
+    def __init__(
+        self, table: nn.Embedding, positions: PositionScheme, dropout: float, config: EmbeddingConfig | None = None
+    ) -> None:
         super().__init__()
+        config = config or EmbeddingConfig()
+        width = table.embedding_dim
         self.table = table
         self.positions = positions
+        self.segments = nn.Embedding(config.segments, width) if config.segments else None
+        self.norm = nn.LayerNorm(width, eps=config.norm_epsilon) if config.norm else nn.Identity()
         self.dropout = Dropout(dropout)
-        self.scale = math.sqrt(table.embedding_dim)
+        self.scale = math.sqrt(width) if config.scaled else 1.0
 
-    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Embed ids B T at positions T, or ids B 1 at positions B 1."""
+    def forward(self, ids: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
+        """Embed ids B T at positions T (or B T), or ids B 1 at positions B 1; without segments all are of the first."""
         x_BTD = self.positions.add(self.table(ids) * self.scale, positions)
-        return self.dropout(x_BTD)
+        if self.segments is not None:
+            x_BTD = x_BTD + self.segments(torch.zeros_like(ids) if segments is None else segments)
+        return self.dropout(self.norm(x_BTD))

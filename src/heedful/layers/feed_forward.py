@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
@@ -13,10 +15,14 @@ from heedful.layers.dropout import Dropout
 
 @dataclass(frozen=True)
 class FeedForwardConfig:
-    """Settings of the feed-forward network; the inner width defaults to four times the model's."""
+    """Settings of the feed-forward network; the inner width defaults to four times the model's.
+
+    `gelu_tanh` is GPT-2's approximation of GELU; `swiglu` multiplies SiLU with a second projection (Shazeer, 2020).
+    """
 
     inner_width: int | None = None
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "relu"
+    bias: bool = True
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -24,16 +30,35 @@ class FeedForwardConfig:
         require(self.dropout, "feed-forward dropout", 0, 1)
 
 
+class SwiGlu(nn.Module):
+    """SiLU of one half, times the other half."""
+
+    def forward(self, x_BTF: Tensor) -> Tensor:
+        """Halve the last axis."""
+        gate, value = x_BTF.chunk(2, dim=-1)
+        return F.silu(gate) * value
+
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
+    "silu": nn.SiLU,
+    "swiglu": SwiGlu,
+}
+
+
 class FeedForward(nn.Module):
-    """max(0, x W1 + b1) W2 + b2 (equation 2), or with GELU in place of the maximum."""
+    """max(0, x W1 + b1) W2 + b2 (equation 2), or with another activation in place of the maximum."""
 
     def __init__(self, width: int, config: FeedForwardConfig) -> None:
         super().__init__()
         inner = config.inner_width or 4 * width
-        self.inner_projection = nn.Linear(width, inner)
-        self.activation = nn.ReLU() if config.activation == "relu" else nn.GELU()
+        projected = 2 * inner if config.activation == "swiglu" else inner
+        self.inner_projection = nn.Linear(width, projected, config.bias)
+        self.activation = ACTIVATIONS[config.activation]()
         self.dropout = Dropout(config.dropout) if config.dropout else nn.Identity()
-        self.output_projection = nn.Linear(inner, width)
+        self.output_projection = nn.Linear(inner, width, config.bias)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """Apply the network at every position by itself."""

@@ -65,9 +65,19 @@ class KeyValueCache:
             for key, value in zip(self.keys, self.values, strict=True)
         ]
 
+    def reorder(self, parents_R: Tensor) -> None:
+        """Let row r continue from row `parents_R[r]`."""
+        changed = (parents_R != self.rows[: len(parents_R)]).nonzero()[:, 0]
+        self.copy_rows(changed, parents_R[changed])
+
     def copy_rows(self, destination: Tensor, origin: Tensor) -> None:
         """Let rows `destination` continue from rows `origin`."""
         used = int(self.positions[origin].max()) if len(origin) else 0
         self.keys[:, destination, :, :used] = self.keys[:, origin, :, :used]
         self.values[:, destination, :, :used] = self.values[:, origin, :, :used]
         self.positions[destination] = self.positions[origin]
+
+
+def rows_of(slots: Tensor, beam: int) -> Tensor:
+    """The rows of some slots."""
+    return (slots[:, None] * beam + torch.arange(beam, device=slots.device)).flatten()

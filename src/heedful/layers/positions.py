@@ -7,6 +7,7 @@ extend, learned tables interpolate, rotary angles rescale.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -50,14 +51,25 @@ class SinusoidalPositions(PositionScheme):
 
     def __init__(self, width: int, head_width: int, length: int) -> None:
         super().__init__(width, head_width, length)
-        self.register_buffer("table", sinusoid_table(length, width), persistent=False)
+        self.register_buffer("table", self._table(length), persistent=False)
+
+    def _table(self, length: int) -> Tensor:
+        return sinusoid_table(length, self.width)
 
     def add(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table[positions]
 
     def resize(self, length: int) -> None:
         super().resize(length)
-        self.table = sinusoid_table(length, self.width).to(self.table)
+        self.table = self._table(length).to(self.table)
+
+
+class SinusoidHalvesPositions(SinusoidalPositions):
+    """The paper's positions with all sines before all cosines, as Marian has them."""
+
+    def _table(self, length: int) -> Tensor:
+        table = sinusoid_table(length, self.width)
+        return torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
 
 
 class LearnedPositions(PositionScheme):
@@ -117,8 +129,10 @@ class RotaryPositions(PositionScheme):
         self.cosines, self.sines = cosines.to(self.cosines), sines.to(self.sines)
 
 
+PositionName = Literal["sinusoidal", "sinusoid_halves", "learned", "rotary", "none"]
 SCHEMES: dict[str, type[PositionScheme]] = {
     "sinusoidal": SinusoidalPositions,
+    "sinusoid_halves": SinusoidHalvesPositions,
     "learned": LearnedPositions,
     "rotary": RotaryPositions,
     "none": PositionScheme,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.layers.kv_cache import KeyValueCache, LayerCache, padded_length
+from heedful.layers.kv_cache import KeyValueCache, LayerCache, padded_length, rows_of
 
 # A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
 FEWEST_ROWS = 4
@@ -85,8 +85,7 @@ class DecodingState:
 
     def reorder(self, parents_R: Tensor) -> None:
         """Let row r continue from row `parents_R[r]`, a row of the same sentence."""
-        changed = (parents_R != self.cache.rows[: len(parents_R)]).nonzero()[:, 0]
-        self.cache.copy_rows(changed, parents_R[changed])
+        self.cache.reorder(parents_R)
 
     def select(self, slots: list[int]) -> None:
         """Keep these slots, in this order, at the front; drop the others."""
@@ -95,10 +94,7 @@ class DecodingState:
             new, old = torch.tensor(moved, device=self.keys.device).T
             self.keys[:, new], self.values[:, new] = self.keys[:, old], self.values[:, old]
             self.source_lengths[new] = self.source_lengths[old]
-            self.cache.copy_rows(self._rows(new), self._rows(old))
+            self.cache.copy_rows(rows_of(new, self.beam), rows_of(old, self.beam))
         self.num_sentences = len(slots)
         self.cache.positions[self.num_sentences * self.beam :] = 0
         self.source_lengths[self.num_sentences :] = 1
-
-    def _rows(self, slots: Tensor) -> Tensor:
-        return (slots[:, None] * self.beam + torch.arange(self.beam, device=slots.device)).flatten()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.blocks import DecoderBlock, EncoderBlock, StackConfig, final_norm
-from heedful.layers.embeddings import TokenEmbedding
+from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length
 from heedful.layers.masks import padding_mask
-from heedful.layers.positions import SCHEMES, PositionScheme
+from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
+from heedful.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,28 @@ class EncoderDecoderConfig:
     vocabulary_size: int | None = None
     width: int = 512
     max_length: int = 256
-    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    positions: PositionName = "sinusoidal"
     shared_embeddings: bool = True
     tied_output: bool = True
     encoder: StackConfig = field(default_factory=StackConfig)
     decoder: StackConfig = field(default_factory=StackConfig)
+    output_bias: bool = False
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 1)
+
+    def summary(self) -> str:
+        """The settings that matter most, in words."""
+        layers = f"{self.encoder.num_layers}+{self.decoder.num_layers}"
+        return f"{layers} layers, width {self.width}, {self.encoder.summary()}, {self.positions} positions"
+
+    def activation_bytes(self) -> int:
+        """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts."""
+        stacks = ((self.encoder, 1), (self.decoder, 2))
+        return max(stack.activation_bytes(self.width, self.max_length, attentions) for stack, attentions in stacks)
 
 
 class EncoderDecoder(nn.Module):
@@ -52,28 +66,33 @@ class EncoderDecoder(nn.Module):
         source_positions, target_positions = (_positions(config, stack) for stack in (config.encoder, config.decoder))
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
-        self.source_embedding = TokenEmbedding(source_table, source_positions, config.encoder.dropout)
-        self.target_embedding = TokenEmbedding(target_table, target_positions, config.decoder.dropout)
+        self.source_embedding = TokenEmbedding(source_table, source_positions, config.encoder.dropout, config.embedding)
+        self.target_embedding = TokenEmbedding(target_table, target_positions, config.decoder.dropout, config.embedding)
         self.encoder = nn.ModuleList(
-            EncoderBlock(width, config.encoder, source_positions) for _ in range(config.encoder.num_layers)
+            SelfBlock(width, config.encoder, source_positions, layer) for layer in range(config.encoder.num_layers)
         )
         self.encoder_norm = final_norm(width, config.encoder)
         self.decoder = nn.ModuleList(
-            DecoderBlock(width, config.decoder, target_positions) for _ in range(config.decoder.num_layers)
+            CrossBlock(width, config.decoder, target_positions, layer) for layer in range(config.decoder.num_layers)
         )
         self.decoder_norm = final_norm(width, config.decoder)
-        self.output = nn.Linear(width, vocabulary, bias=False)
+        self.output = nn.Linear(width, vocabulary, bias=config.output_bias)
         if config.tied_output:
             self.output.weight = target_table.weight
-        self.apply(_initialise)
+        self.apply(initialise)
         for blocks, stack in ((self.encoder, config.encoder), (self.decoder, config.decoder)):
             if stack.norm == "pre":
-                _quieten(blocks)
+                quieten(blocks)
 
     @property
-    def decoder_blocks(self) -> Sequence[DecoderBlock]:
+    def decoder_blocks(self) -> Sequence[CrossBlock]:
         """The decoder's blocks, with their type."""
-        return cast(Sequence[DecoderBlock], self.decoder)
+        return cast(Sequence[CrossBlock], self.decoder)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+        return self.config.special_tokens
 
     @property
     def device(self) -> torch.device:
@@ -119,7 +138,7 @@ class EncoderDecoder(nn.Module):
         """Preallocated room for that many sentences, beams, source tokens and target tokens."""
         self.target_embedding.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
-        shape = (len(self.decoder), attention.num_heads, attention.key_width, attention.value_width)
+        shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
         return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
 
     def step(self, tokens_R: Tensor, state: DecodingState) -> Tensor:
@@ -133,8 +152,11 @@ class EncoderDecoder(nn.Module):
         state.end_step()
         return logits_RV[: len(tokens_R)]
 
-    @property
-    def longest_target(self) -> int | None:
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """What is encoded of a source, and the first token that the decoder reads."""
+        return [*source, self.special_tokens.end], self.special_tokens.start
+
+    def longest_target(self, source_length: int) -> int | None:
         """The most target tokens that the model can take, if its positions set a limit."""
         return None if self.target_embedding.positions.extends else self.max_length
 
@@ -149,25 +171,3 @@ def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionSche
     head_width = stack.attention.key_width or config.width // stack.attention.num_heads
     # The end token comes on top, and prefilled sources are padded.
     return SCHEMES[config.positions](config.width, head_width, padded_length(config.max_length + 1))
-
-
-@torch.no_grad()
-def _quieten(blocks: nn.ModuleList) -> None:
-    """Scale what the sub-layers add at first by the root of their number (Radford et al., 2019).
-
-    Nothing normalises the sum itself in a pre-norm stack: without this it would drown the embeddings.
-    """
-    outputs = [each for name, each in blocks.named_modules() if name.endswith("output_projection")]
-    for output in outputs:
-        assert isinstance(output, nn.Linear)
-        output.weight.mul_(len(outputs) ** -0.5)
-
-
-def _initialise(module: nn.Module) -> None:
-    # Glorot for projections, and embeddings whose scaled sum has unit variance, as the paper's code did.
-    if isinstance(module, nn.Linear):
-        nn.init.xavier_uniform_(module.weight)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
-    elif isinstance(module, nn.Embedding):
-        nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
+from torch import nn
+
 from heedful.layers.blocks import StackConfig
 from heedful.layers.kv_cache import padded_length
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoderConfig
 
-# The paper's Table 3; ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million.
-PAPER_MILLIONS = {"translation_base": "65", "translation_big": "213"}
+# The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).
+PUBLISHED_MILLIONS = {"translation_base": "65", "translation_big": "213"}
 
 
 def formula(config: EncoderDecoderConfig) -> int:
     """The number of parameters, from the settings alone."""
     assert config.vocabulary_size is not None
+    width, embedding = config.width, config.embedding
     tables = 1 + (not config.shared_embeddings) + (not config.tied_output)
-    positions = 0
-    if config.positions == "learned":
-        positions = 2 * padded_length(config.max_length + 1) * config.width
+    learned = padded_length(config.max_length + 1) if config.positions == "learned" else 0
     return (
-        tables * config.vocabulary_size * config.width
-        + positions
-        + _stack(config.width, config.encoder, attentions=1)
-        + _stack(config.width, config.decoder, attentions=2)
+        tables * config.vocabulary_size * width
+        + config.output_bias * config.vocabulary_size
+        + 2 * width * (learned + embedding.segments + 2 * embedding.norm)
+        + stack_formula(width, config.encoder, attentions=1)
+        + stack_formula(width, config.decoder, attentions=2)
     )
 
 
-def _stack(width: int, config: StackConfig, attentions: int) -> int:
-    heads = config.attention.num_heads
-    key = config.attention.key_width or width // heads
-    value = config.attention.value_width or key
-    inner = config.feed_forward.inner_width or 4 * width
-    attention = (width + 1) * heads * (2 * key + value) + (heads * value + 1) * width
-    feed_forward = (width + 1) * inner + (inner + 1) * width
-    norm = 2 * width
+def stack_formula(width: int, config: StackConfig, attentions: int) -> int:
+    """The number of parameters of a stack with so many attentions a block."""
+    settings, network = config.attention, config.feed_forward
+    heads = settings.num_heads
+    shared = settings.num_key_value_heads or heads
+    key = settings.key_width or width // heads
+    value = settings.value_width or key
+    projections = _linear(width, heads * key + shared * (key + value), settings.bias)
+    attention = projections + _linear(heads * value, width, settings.bias)
+    attention += heads * key if settings.scoring == "additive" else 0
+    inner = network.inner_width or 4 * width
+    projected = 2 * inner if network.activation == "swiglu" else inner
+    feed_forward = _linear(width, projected, network.bias) + _linear(inner, width, network.bias)
+    norm = (2 if config.norm_kind == "layer" else 1) * width
     block = attentions * (attention + norm) + feed_forward + norm
     return config.num_layers * block + (norm if config.norm == "pre" else 0)
 
 
-def parameter_table(model: EncoderDecoder) -> dict[str, str]:
-    """The count by part, to be shown."""
-    groups = {"embeddings": 0, "encoder": 0, "decoder": 0}
+def _linear(inputs: int, outputs: int, bias: bool) -> int:
+    return (inputs + bias) * outputs
+
+
+def counted(model: nn.Module) -> int:
+    """The number of parameters of a model, which may be on the meta device."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def parameter_table(model: nn.Module) -> dict[str, str]:
+    """The count by the model's top-level parts, to be shown."""
+    groups: dict[str, int] = {}
     for name, parameter in model.named_parameters():
-        part = name.split(".")[0].removesuffix("_norm")
-        groups[part if part in groups else "embeddings"] += parameter.numel()
-    total = sum(groups.values())
-    return {"parameters": f"{total:,}", **{f"  {part}": f"{count:,}" for part, count in groups.items()}}
+        part = name.split(".")[0].removesuffix("_norm").removesuffix("_embedding")
+        groups[part] = groups.get(part, 0) + parameter.numel()
+    return {"parameters": f"{counted(model):,}", **{f"  {part}": f"{count:,}" for part, count in groups.items()}}

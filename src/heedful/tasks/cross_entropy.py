@@ -81,9 +81,12 @@ def _loss_only(hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing
 
 
 def linear_cross_entropy(
-    hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
+    hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float, bias_V: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported."""
+    if bias_V is not None:  # one input more, which is always 1, and whose weights are the bias
+        hidden_ND = torch.cat([hidden_ND, hidden_ND.new_ones(len(hidden_ND), 1)], dim=1)
+        weight_VD = torch.cat([weight_VD, bias_V[:, None]], dim=1)
     with torch.autocast(hidden_ND.device.type, enabled=False):
         if not torch.is_grad_enabled():
             return _loss_only(hidden_ND.float(), weight_VD, labels_N, smoothing)

@@ -41,6 +41,16 @@ class Validation:
     examples: list[dict[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class LearningSettings:
+    """How a task is to be learned."""
+
+    tokens_per_batch: int
+    label_smoothing: float
+    bf16: bool
+    seed: int
+
+
 AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 
@@ -66,6 +76,3 @@ class Task(Protocol[AnyBatch]):
 
     def validate(self) -> Validation:
         """Measure the model, as it is now, on the held-out examples."""
-
-    def save_model(self, scores: dict[str, float]) -> None:
-        """Make the model folder hold the model as it is now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.special_tokens import END, PAD, START
+from heedful.special_tokens import OWN_TOKENS, SpecialTokens
 from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.padding import pad_rows
 
 Ids = NDArray[np.integer]
 
@@ -28,6 +29,7 @@ class TranslationBatch:
     labels_BT: Tensor
     num_targets: int
     num_real: int
+    special_tokens: SpecialTokens
 
     @property
     def num_tokens(self) -> int:
@@ -43,47 +45,41 @@ class TranslationBatch:
     def _rows(self, rows: Tensor) -> TranslationBatch:
         lengths, labels = self.source_lengths_B[rows], self.labels_BT[rows]
         source = self.source_BS[rows][:, : int(lengths.max())]
-        width = int((labels != PAD).sum(1).max())
-        targets = int((labels != PAD).sum())
-        real = targets + int(lengths.sum())
-        return TranslationBatch(source, lengths, self.target_BT[rows][:, :width], labels[:, :width], targets, real)
+        targets_B = (labels != self.special_tokens.pad).sum(1)
+        width, targets = int(targets_B.max()), int(targets_B.sum())
+        return replace(
+            self,
+            source_BS=source,
+            source_lengths_B=lengths,
+            target_BT=self.target_BT[rows][:, :width],
+            labels_BT=labels[:, :width],
+            num_targets=targets,
+            num_real=targets + int(lengths.sum()),
+        )
 
     def to(self, device: torch.device) -> TranslationBatch:
         """The batch on another device."""
-        return TranslationBatch(
-            self.source_BS.to(device),
-            self.source_lengths_B.to(device),
-            self.target_BT.to(device),
-            self.labels_BT.to(device),
-            self.num_targets,
-            self.num_real,
+        return replace(
+            self,
+            source_BS=self.source_BS.to(device),
+            source_lengths_B=self.source_lengths_B.to(device),
+            target_BT=self.target_BT.to(device),
+            labels_BT=self.labels_BT.to(device),
         )
 
 
-def pad_rows(rows: list[Ids], *, start: bool, end: bool) -> Tensor:
-    """Ids of different lengths as one tensor, with a start or end token added."""
-    length = max(len(row) for row in rows) + int(start) + int(end)
-    padded = np.full((len(rows), length), PAD, dtype=np.int64)
-    if start:
-        padded[:, 0] = START
-    for target, row in zip(padded, rows, strict=True):
-        target[int(start) : int(start) + len(row)] = row
-        if end:
-            target[int(start) + len(row)] = END
-    return torch.from_numpy(padded)
-
-
-def collate(sources: list[Ids], targets: list[Ids]) -> TranslationBatch:
+def collate(sources: list[Ids], targets: list[Ids], special: SpecialTokens = OWN_TOKENS) -> TranslationBatch:
     """Sentence pairs as a batch."""
     source_lengths = torch.tensor([len(row) + 1 for row in sources])
     num_targets = sum(len(row) + 1 for row in targets)
     return TranslationBatch(
-        pad_rows(sources, start=False, end=True),
+        pad_rows(sources, special.pad, end=special.end),
         source_lengths,
-        pad_rows(targets, start=True, end=False),
-        pad_rows(targets, start=False, end=True),
+        pad_rows(targets, special.pad, start=special.start),
+        pad_rows(targets, special.pad, end=special.end),
         num_targets,
         num_targets + int(source_lengths.sum()),
+        special,
     )
 
 
@@ -91,9 +87,10 @@ def translation_loss(model: EncoderDecoder, batch: TranslationBatch, label_smoot
     """The loss summed over the real target tokens, with and without label smoothing."""
     hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
     labels = batch.labels_BT.flatten()
-    real = (labels != PAD).nonzero()[:, 0]
+    real = (labels != batch.special_tokens.pad).nonzero()[:, 0]
     hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
-    return linear_cross_entropy(hidden_ND, model.output.weight, labels[real], label_smoothing)
+    output = model.output
+    return linear_cross_entropy(hidden_ND, output.weight, labels[real], label_smoothing, output.bias)
 
 
 def token_log_probabilities(model: EncoderDecoder, batch: TranslationBatch) -> list[Tensor]:
@@ -101,7 +98,8 @@ def token_log_probabilities(model: EncoderDecoder, batch: TranslationBatch) -> l
     logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
     labels_BT1 = batch.labels_BT[..., None]
     scores_BT = (logits_BTV.gather(2, labels_BT1) - logits_BTV.logsumexp(2, keepdim=True))[..., 0]
-    return [row[labels != PAD] for row, labels in zip(scores_BT, batch.labels_BT, strict=True)]
+    pad = batch.special_tokens.pad
+    return [row[labels != pad] for row, labels in zip(scores_BT, batch.labels_BT, strict=True)]
 
 
 class Pairs(Protocol):
@@ -117,7 +115,7 @@ def mean_loss(model: EncoderDecoder, pairs: Pairs, batches: Iterable[NDArray[np.
     """The loss per target token, without label smoothing, over all pairs."""
     total, count = 0.0, 0
     for indices in batches:
-        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices])
+        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices], model.special_tokens)
         total += float(translation_loss(model, batch.to(model.device), 0.0)[1])
         count += batch.num_targets
     return total / count

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import sacrebleu
 import torch
@@ -16,7 +15,7 @@ from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import decode
 from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.tasks.task import Indices, Validation
+from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.translation import TranslationBatch, collate, mean_loss, translation_loss
 
 # Decoding is the slow part of a validation: BLEU is taken over this many pairs at most.
@@ -24,27 +23,11 @@ DECODED_PAIRS = 200
 SHOWN_EXAMPLES = 3
 
 
-@dataclass(frozen=True)
-class LearningSettings:
-    """How the task is to be learned."""
-
-    tokens_per_batch: int
-    label_smoothing: float
-    bf16: bool
-    seed: int
-
-
 class TranslationTask:
     """Sentence pairs, the model that learns from them, and its validation."""
 
-    def __init__(
-        self,
-        model: EncoderDecoder,
-        data: PreparedTranslation,
-        settings: LearningSettings,
-        save: Callable[[dict[str, float]], None],
-    ) -> None:
-        self.model, self.data, self.settings, self.save_model = model, data, settings, save
+    def __init__(self, model: EncoderDecoder, data: PreparedTranslation, settings: LearningSettings) -> None:
+        self.model, self.data, self.settings = model, data, settings
         train, valid = data.train, data.valid
         # One more than the ids: the end token.
         self.batches = BucketedBatches(
@@ -72,7 +55,9 @@ class TranslationTask:
     def collate(self, indices: Indices) -> TranslationBatch:
         """Some pairs as tensors on the model's device."""
         pairs = self.data.train
-        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices])
+        batch = collate(
+            [pairs.source(i) for i in indices], [pairs.target(i) for i in indices], self.model.special_tokens
+        )
         return batch.to(self.model.device)
 
     def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
@@ -95,4 +80,4 @@ class TranslationTask:
             {"source": valid.source_text(index), "translation": texts[index], "reference": references[index]}
             for index in range(min(count, SHOWN_EXAMPLES))
         ]
-        return Validation(loss, {"bleu": bleu}, examples)
+        return Validation(loss, {"BLEU": bleu}, examples)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -14,10 +13,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from heedful.data.report import DataSummary
-from heedful.training.resolve import Choice
+from heedful.jobs.job import Choice
 
 SECONDS_BETWEEN_LINES = 10.0
+# What tasks measure in a validation, beside the loss.
+SCORES = ("BLEU", "accuracy", "macro F1", "bits per byte")
 
 
 class RunDisplay:
@@ -56,13 +56,10 @@ class RunDisplay:
             self.console.print(f"{stage} ...", highlight=False)
         self.stage = stage
 
-    def prepared(self, summary: DataSummary, report: Path) -> None:
-        """The data is ready: sum up what was changed or left out."""
-        for name, counts in (("training", summary.train_files), ("validation", summary.valid_files)):
-            if counts:
-                self.message(f"{name} files: {counts}")
-        if any(counts and counts.hits for counts in (summary.train_files, summary.valid_files)):
-            self.message(f"every one of these lines is listed in {report}")
+    def prepared(self, messages: Sequence[str]) -> None:
+        """The data is ready; the messages tell what was changed or left out."""
+        for message in messages:
+            self.message(message)
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
         """Training is about to begin, or to go on."""
@@ -92,8 +89,7 @@ class RunDisplay:
         """The model was measured."""
         self.last_validation = row
         self.console.print(
-            f"validation at step {row['step']:,}: loss {row['loss']:.4f}, BLEU {row['bleu']:.2f} "
-            f"({row['seconds']:.1f} s)",
+            f"validation at step {row['step']:,}: loss {row['loss']:.4f}, {_scores(row)}({row['seconds']:.1f} s)",
             highlight=False,
             soft_wrap=True,
         )
@@ -117,7 +113,7 @@ class RunDisplay:
         }
         if self.last_validation:
             figures["validation loss"] = f"{self.last_validation['loss']:.4f}"
-            figures["BLEU"] = f"{self.last_validation['bleu']:.2f}"
+            figures |= {name: f"{self.last_validation[name]:.2f}" for name in self.last_validation if name in SCORES}
         if progress is not None and self.first_progress is not None and progress > self.first_progress:
             spent = time.monotonic() - self.started
             left = spent / (progress - self.first_progress) * (1 - progress)
@@ -133,6 +129,10 @@ class RunDisplay:
             grid.add_row(Text(name, style="dim"), value)
         self.bar.update(self.bar_task, description="training", completed=progress or 0.0, total=1.0)
         return Group(grid, self.bar)
+
+
+def _scores(row: dict[str, Any]) -> str:
+    return "".join(f"{name} {row[name]:.2f}, " for name in SCORES if name in row)
 
 
 def display_on_stderr() -> RunDisplay:

@@ -50,8 +50,8 @@ class Limit:
             return self.clock.elapsed() >= self.budget - self.reserve
         return state.validations_since_best >= self.config.patience
 
-    def validation_due(self, state: RunState, progress: float | None) -> bool:
-        """Whether to validate now, after a step; what is due since the last time counts, also between steps."""
+    def pass_validation(self, state: RunState, progress: float | None) -> bool:
+        """Whether to validate now, after a step; `state` takes note of what was due since the last time."""
         if self.saving.validate_every_steps is not None:
             return state.position.step % self.saving.validate_every_steps == 0
         assert progress is not None

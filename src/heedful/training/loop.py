@@ -57,8 +57,10 @@ class Trainer(Generic[AnyBatch]):
         folder: Path,
         observer: Observer,
         clock: Clock,
+        save_model: Callable[[dict[str, float]], None],
     ) -> None:
         self.model, self.task, self.config, self.observer, self.clock = model, task, config, observer, clock
+        self.save_model = save_model
         self.checkpoints = folder / "checkpoints"
         self.metrics = MetricsFile(folder / "metrics.jsonl")
         machine = config.machine
@@ -185,7 +187,7 @@ class Trainer(Generic[AnyBatch]):
             )
 
     def _after_step(self, progress: float | None) -> None:
-        due = self.limit.validation_due(self.state, progress)
+        due = self.limit.pass_validation(self.state, progress)
         if due or self.limit.over(self.state):
             with self.average.in_place() if self.average else nullcontext():
                 self._validate()
@@ -217,7 +219,7 @@ class Trainer(Generic[AnyBatch]):
     def _keep_if_best(self, result: Validation) -> None:
         if self.state.best_loss is None or result.loss < self.state.best_loss:
             self.state.best_loss, self.state.validations_since_best = result.loss, 0
-            self.task.save_model({"loss": result.loss, **result.scores})
+            self.save_model({"loss": result.loss, **result.scores})
         else:
             self.state.validations_since_best += 1
 

@@ -10,14 +10,15 @@ from typing import Any
 import torch
 
 from heedful.config import from_dict, merge, nearest, read_json, to_dict
-from heedful.data.prepared import PreparedTranslation
 from heedful.errors import UserError
 from heedful.files import write_file
+from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import available_cores, choose_device, supports_bf16
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
-from heedful.models.parameter_count import PAPER_MILLIONS, formula
-from heedful.presets import PRESETS, budget_recipe
+from heedful.models.parameter_count import PUBLISHED_MILLIONS, counted
+from heedful.presets import PRESETS
+from heedful.presets.recipes import budget_recipe
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.run_config import RunConfig
 
@@ -27,38 +28,47 @@ MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """A run with every setting filled in."""
+    """A run with every setting filled in; `model` holds the settings of the family."""
 
+    family: str
     preset: str
-    model: EncoderDecoderConfig
+    model: Any
     training: TrainingConfig
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One choice, to be shown: what, which, and why."""
-
-    name: str
-    value: str
-    reason: str
-
-
-def check_settings(preset: str | None, settings: dict[str, Any]) -> None:
+def check_settings(run: RunConfig) -> None:
     """Raise a UserError for what cannot work, before any work is done."""
-    if preset is not None and preset not in PRESETS:
-        raise UserError(f"unknown preset {preset!r}: {nearest(preset, list(PRESETS))}")
-    for key in settings:
+    family = _family(run.data, run.preset, run.family)
+    for key in run.settings:
         if key not in ("model", "training"):
             raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
-    filled = fill_in(preset or "translation_tiny", settings)
+    some_preset = next(name for name, preset in PRESETS.items() if preset()["family"] == family)
+    filled = fill_in(run.preset or some_preset, run.settings)
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
     device = choose_device(filled.training.machine.device)
     if device.type != "cpu" and (filled.training.machine.workers or 1) > 1:
         raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
     # A look at the model itself, without its memory: widths and heads must go together.
-    with torch.device("meta"):
-        EncoderDecoder(replace(filled.model, vocabulary_size=filled.model.vocabulary_size or 1))
+    model = filled.model
+    if getattr(model, "vocabulary_size", 0) is None:
+        model = replace(model, vocabulary_size=1)
+    FAMILIES[family].build_without_memory(model)
+
+
+def _family(job: Job, preset: str | None, family: str | None) -> str:
+    """The family that was asked for, by its name or by that of a preset."""
+    fitting = [name for name, make in PRESETS.items() if make()["family"] in job.families]
+    if family is not None and family not in job.families:
+        raise UserError(f"unknown family {family!r} for this job: {nearest(family, list(job.families))}")
+    if preset is None:
+        return family or job.families[0]
+    if preset not in fitting:
+        raise UserError(f"unknown preset {preset!r} for this job: {nearest(preset, fitting)}")
+    of_preset: str = PRESETS[preset]()["family"]
+    if family not in (None, of_preset):
+        raise UserError(f"the preset {preset!r} is of the family {of_preset!r}, not {family!r}: give one of the two")
+    return of_preset
 
 
 def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
@@ -69,8 +79,9 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
         base = merge(base, {"training": budget_recipe(base["model"]["width"])})
     merged = merge(base, settings)
     return ResolvedRun(
+        base["family"],
         preset,
-        from_dict(EncoderDecoderConfig, merged["model"], "model"),
+        from_dict(FAMILIES[base["family"]].settings, merged["model"], "model"),
         from_dict(TrainingConfig, merged["training"], "training"),
     )
 
@@ -91,11 +102,13 @@ def reload_run(run: RunConfig, file: Path) -> SavedRun | None:
     content = read_json(file)
     _refuse_changes(content["requested"], _requested(run), file)
     saved = from_dict(SavedRun, content["saved"])
-    choose_device(saved.resolved.training.machine.device)  # it must be here too
-    return saved
+    resolved = saved.resolved
+    resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+    choose_device(resolved.training.machine.device)  # it must be here too
+    return replace(saved, resolved=resolved)
 
 
-def choose_run(run: RunConfig, data: PreparedTranslation, file: Path) -> SavedRun:
+def choose_run(run: RunConfig, data: PreparedJob, file: Path) -> SavedRun:
     """Make the choices of a new run, and save them."""
     resolved, choices = _choose(run, data)
     saved = SavedRun(resolved, tuple(choices), data.key)
@@ -106,7 +119,8 @@ def choose_run(run: RunConfig, data: PreparedTranslation, file: Path) -> SavedRu
 
 def _requested(run: RunConfig) -> dict[str, Any]:
     # Through JSON, as it will come back from the file.
-    return json.loads(json.dumps({"data": to_dict(run.data), "preset": run.preset, "settings": run.settings}))
+    requested = {"data": to_dict(run.data), "preset": run.preset, "family": run.family, "settings": run.settings}
+    return json.loads(json.dumps(requested))
 
 
 def _refuse_changes(saved: dict[str, Any], requested: dict[str, Any], file: Path) -> None:
@@ -128,25 +142,19 @@ def _flat(data: dict[str, Any], where: str = "") -> dict[str, Any]:
     return flat
 
 
-def _choose(run: RunConfig, data: PreparedTranslation) -> tuple[ResolvedRun, list[Choice]]:
+def _choose(run: RunConfig, data: PreparedJob) -> tuple[ResolvedRun, list[Choice]]:
     """Fill in what the user left open."""
     device = choose_device(run.settings.get("training", {}).get("machine", {}).get("device", "auto"))
-    tokens = int(data.train.source_lengths.sum() + data.train.target_lengths.sum()) + 2 * len(data.train)
-    preset = run.preset or choose_preset(tokens, device)
+    preset = run.preset or data.preset(_family(run.data, None, run.family), device)
     filled = fill_in(preset, run.settings)
-    model = replace(filled.model, vocabulary_size=data.tokenizer.vocabulary_size)
-    training = _with_limit(filled.training, tokens)
+    model = data.complete(filled.model)
+    parameters = counted(FAMILIES[filled.family].build_without_memory(model))
+    training = _with_limit(filled.training, data.num_tokens)
     training = _with_machine(training, device)
-    training = _with_batches(training, model, tokens)
-    resolved = ResolvedRun(preset, model, training)
-    return resolved, _describe(run, resolved, data, tokens)
-
-
-def choose_preset(tokens: int, device: torch.device) -> str:
-    """A model size that suits the amount of text and the machine."""
-    if device.type != "cpu" and tokens >= 50_000_000:
-        return "translation_big" if tokens >= 2_000_000_000 else "translation_base"
-    return "translation_tiny" if tokens < 3_000_000 else "translation_small"
+    most = tokens_that_fit(model, parameters, device, training.machine.workers or 1)
+    training = _with_batches(training, data.num_tokens, most)
+    resolved = ResolvedRun(filled.family, preset, model, training)
+    return resolved, [*data.choices(), *_describe(run, resolved, parameters)]
 
 
 def _with_limit(training: TrainingConfig, tokens: int) -> TrainingConfig:
@@ -176,21 +184,15 @@ def step_tokens(tokens: int) -> int:
     return max(1500, min(16_000, tokens // 240))
 
 
-def _with_batches(training: TrainingConfig, model: EncoderDecoderConfig, tokens: int) -> TrainingConfig:
+def _with_batches(training: TrainingConfig, tokens: int, most: int) -> TrainingConfig:
     per_step = training.batches.tokens_per_step or step_tokens(tokens)
-    per_batch = training.batches.tokens_per_batch
-    if per_batch is None:
-        per_batch = min(
-            per_step, tokens_that_fit(model, torch.device(training.machine.device), training.machine.workers or 1)
-        )
+    per_batch = training.batches.tokens_per_batch or min(per_step, most)
     batches = replace(training.batches, tokens_per_step=per_step, tokens_per_batch=min(per_batch, per_step))
     return replace(training, batches=batches)
 
 
-def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, tokens: int) -> list[Choice]:
-    model, training = resolved.model, resolved.training
-    encoder, decoder, machine = model.encoder, model.decoder, training.machine
-    limit = training.limit
+def _describe(run: RunConfig, resolved: ResolvedRun, parameters: int) -> list[Choice]:
+    training, machine, limit = resolved.training, resolved.training.machine, resolved.training.limit
     ends = f"after {limit.steps} steps" if limit.steps else f"after {limit.epochs} epochs"
     if limit.budget:
         ends = f"after {limit.budget}"
@@ -202,7 +204,7 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
     def why(setting: str, otherwise: str) -> str:
         return given if any(name.startswith(setting) for name in asked) else otherwise
 
-    paper = PAPER_MILLIONS.get(resolved.preset, "")
+    published = PUBLISHED_MILLIONS.get(resolved.preset, "")
     averaging = f"moving average, decay {training.ema_decay}" if training.ema_decay else "none"
     if training.average_checkpoints:
         averaging = f"mean of the last {training.average_checkpoints} checkpoints"
@@ -211,21 +213,9 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
         every = f"every {training.saving.validate_every_steps} steps"
     batches = training.batches
     return [
-        Choice("training pairs", f"{len(data.train):,}", f"{tokens:,} subwords"),
-        Choice("held-out pairs", f"{len(data.valid):,}", "given files" if _has_valid(run) else "by content hash"),
-        Choice(
-            "vocabulary",
-            f"{model.vocabulary_size:,}",
-            why("model.vocabulary_size", "joint byte-level BPE, by the amount of text"),
-        ),
-        Choice("preset", resolved.preset, given if run.preset else "by the amount of text and the device"),
-        Choice(
-            "model",
-            f"{encoder.num_layers}+{decoder.num_layers} layers, width {model.width}, "
-            f"{encoder.attention.num_heads} heads, dropout {encoder.dropout}",
-            f"{encoder.norm}-norm, {model.positions} positions",
-        ),
-        Choice("parameters", f"{formula(model):,}", paper and f"the paper's Table 3 says {paper} million"),
+        Choice("preset", resolved.preset, given if run.preset else "by the amount of data and the device"),
+        Choice("model", resolved.model.summary(), resolved.family),
+        Choice("parameters", f"{parameters:,}", published and f"published: {published} million"),
         Choice(
             "device",
             f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",
@@ -234,14 +224,10 @@ def _describe(run: RunConfig, resolved: ResolvedRun, data: PreparedTranslation, 
         Choice(
             "tokens a step",
             f"{batches.tokens_per_step:,}",
-            f"{batches.tokens_per_batch:,} at once, " + why("training.batches", "by the amount of text and the memory"),
+            f"{batches.tokens_per_batch:,} at once, " + why("training.batches", "by the amount of data and the memory"),
         ),
         Choice("learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind),
         Choice("averaging", averaging, why("training.average_checkpoints", why("training.ema_decay", "by the preset"))),
         Choice("validation", every, f"saved every {training.saving.checkpoint_seconds:g} s too"),
         Choice("end", ends, why("training.limit", "no limit was given")),
     ]
-
-
-def _has_valid(run: RunConfig) -> bool:
-    return bool(run.data.valid_source or run.data.valid_tsv)

@@ -13,19 +13,16 @@ from typing import Any, Protocol
 import filelock
 import torch
 
-from heedful import __version__
-from heedful.data.corpus import ParallelCorpus
-from heedful.data.prepared import PreparedTranslation, PrepareOptions, prepare_translation
-from heedful.data.report import DataSummary
 from heedful.errors import UserError
+from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
-from heedful.model_folder import ModelConfig, model_card, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.tasks.translation_task import LearningSettings, TranslationTask
+from heedful.model_folder import save_model_folder
+from heedful.models.families import FAMILIES
+from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Observer, Trainer
-from heedful.training.resolve import Choice, ResolvedRun, check_settings, choose_run, reload_run
-from heedful.training.run_config import RunConfig, training_corpus, validation_corpus
+from heedful.training.resolve import ResolvedRun, check_settings, choose_run, reload_run
+from heedful.training.run_config import RunConfig
 
 
 class RunObserver(Observer, Protocol):
@@ -34,8 +31,8 @@ class RunObserver(Observer, Protocol):
     def preparing(self, stage: str, done: int, total: int | None) -> None:
         """Work on the data goes on."""
 
-    def prepared(self, summary: DataSummary, report: Path) -> None:
-        """The data is ready."""
+    def prepared(self, messages: Sequence[str]) -> None:
+        """The data is ready; the messages tell what was changed or left out."""
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
         """Training is about to begin, or to go on."""
@@ -56,20 +53,19 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
 
     clock = Clock()
     observer = observer or display_on_stderr()
-    check_settings(run.preset, run.settings)
-    corpus, valid = training_corpus(run.data), validation_corpus(run.data)
+    check_settings(run)
+    run.data.check()
     out = Path(run.out)
     with _locked(out):
         file = out / "run" / "config.json"
         saved = reload_run(run, file)  # first: what is refused must not touch the data
-        data = _prepare(run, corpus, valid, out, observer, saved.data_key if saved else None)
+        expected = saved.data_key if saved else None
+        data = run.data.prepare(out / "run", run.settings.get("model", {}), observer.preparing, expected)
+        observer.prepared(data.messages)
         saved = saved or choose_run(run, data, file)
-        resolved, choices = saved.resolved, saved.choices
-        languages = corpus.source_language, corpus.target_language
-        model, task = _build(resolved, data, languages, out)
-        trainer = Trainer(model, task, resolved.training, out / "run", observer, clock)
+        trainer = _trainer(run.data, data, saved.resolved, out, observer, clock)
         resumed = trainer.resume()
-        observer.chosen(choices, trainer.state.position.step if resumed else None)
+        observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():
             finished = trainer.run()
     return TrainingResult(out, finished, trainer.state.best_loss)
@@ -97,35 +93,20 @@ def _locked(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def _prepare(
-    run: RunConfig,
-    corpus: ParallelCorpus,
-    valid: ParallelCorpus | None,
-    out: Path,
-    observer: RunObserver,
-    expected_key: str | None,
-) -> PreparedTranslation:
-    model = run.settings.get("model", {})
-    options = PrepareOptions(model.get("vocabulary_size"), model.get("max_length", PrepareOptions.max_length))
-    data = prepare_translation(corpus, valid, out / "run", options, observer.preparing, expected_key=expected_key)
-    observer.prepared(data.report, out / "run" / "data-report.jsonl")
-    return data
-
-
-def _build(
-    resolved: ResolvedRun, data: PreparedTranslation, languages: tuple[str | None, str | None], out: Path
-) -> tuple[EncoderDecoder, TranslationTask]:
+def _trainer(
+    job: Job, data: PreparedJob, resolved: ResolvedRun, out: Path, observer: RunObserver, clock: Clock
+) -> Trainer[Any]:
     training = resolved.training
     if training.machine.threads:
         torch.set_num_threads(training.machine.threads)
     torch.manual_seed(training.seed)
-    model = EncoderDecoder(resolved.model).to(training.machine.device)
-    config = ModelConfig(
-        resolved.model, heedful_version=__version__, source_language=languages[0], target_language=languages[1]
-    )
+    model = FAMILIES[resolved.family].build(resolved.model)
+    job.start(model)
+    model.to(training.machine.device)
+    config = data.model_config(resolved.family, resolved.model)
 
     def save(scores: dict[str, float]) -> None:
-        save_model_folder(out, model, data.tokenizer, config, model_card(config, out.name, scores, len(data.train)))
+        save_model_folder(out, model, data.tokenizer, config, data.card(config, out.name, scores))
 
     assert training.batches.tokens_per_batch is not None
     learning = LearningSettings(
@@ -134,7 +115,7 @@ def _build(
         training.machine.precision == "bf16",
         training.seed,
     )
-    return model, TranslationTask(model, data, learning, save)
+    return Trainer(model, data.task(model, learning), training, out / "run", observer, clock, save)
 
 
 @contextmanager

@@ -69,4 +69,4 @@ def test_tokens_are_mapped_and_not_loaded(tmp_path: Path, tokenizer: Tokenizer) 
     assert isinstance(base, np.memmap)
     assert type(source) is np.ndarray
     assert not source.flags.writeable
-    assert pairs._token_dtype(65_536) is np.uint16
+    assert pairs.token_dtype(65_536) is np.uint16

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.special_tokens import SpecialTokens
+
 END, START = 2, 1
 
 
@@ -55,12 +57,19 @@ class TableModel:
     """`spread` widens the logits, `end_bias` makes END likelier, `quantum` makes many logits equal."""
 
     device = torch.device("cpu")
-    longest_target = None
+    special_tokens = SpecialTokens()
+    limit = None
 
     def __init__(self, vocabulary_size, spread=2.0, end_bias=0.0, quantum=0.0, seed=0):
         self.vocabulary_size, self.spread, self.end_bias = vocabulary_size, spread, end_bias
         self.quantum, self.seed = quantum, seed
         self.cached, self.states, self.prefilled = {}, [], []
+
+    def longest_target(self, source_length):
+        return self.limit
+
+    def frame(self, source):
+        return [*source, END], START
 
     def logits(self, source, tokens):
         """The logits after `tokens`, for a source that ends with END."""

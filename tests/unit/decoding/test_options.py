@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode, length_penalty
 from heedful.errors import UserError
+from heedful.special_tokens import OWN_TOKENS
 
 sizes = st.integers(1, 1000)
 
@@ -87,9 +88,9 @@ def test_length_penalty_is_that_of_the_paper():
 
 def test_requests_are_checked(table_model):
     with pytest.raises(UserError, match="request 3: its source holds a special token, id 2"):
-        Request(3, [5, 2])
+        Request(3, [5, 2]).check(OWN_TOKENS)
     with pytest.raises(UserError, match="request 3: its prefix holds a special token, id 0"):
-        Request(3, [5], [4, 0])
+        Request(3, [5], [4, 0]).check(OWN_TOKENS)
     with pytest.raises(UserError, match="index is -1"):
         Request(-1, [5])
     with pytest.raises(UserError, match="request 3: its forced prefix has 3 tokens, more than the 2"):

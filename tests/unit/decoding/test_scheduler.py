@@ -97,7 +97,7 @@ def test_a_lane_is_no_larger_than_needed_when_all_is_known(table_model):
 
 def test_the_models_limit_bounds_the_positions(table_model):
     model = table_model(17, end_bias=-50.0)
-    model.longest_target = 19
+    model.limit = 19
     for options in (DecodingOptions(), DecodingOptions(max_length=23)):
         (result,) = decode(model, [Request(0, [5] * 7)], options, 64)
         assert len(result.hypotheses[0].tokens) == 19

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.decoding.token_scores import TokenScores, top_tokens
+from heedful.special_tokens import OWN_TOKENS
 
 
 def sorted_tokens(row, count):
@@ -31,7 +32,7 @@ def test_forbidden_tokens_come_last():
     logits = torch.zeros(2, 131)
     logits[:, :3] = 9.0
     scores = TokenScores(logits)
-    scores.forbid(torch.tensor([False, True]))
+    scores.forbid(OWN_TOKENS, torch.tensor([False, True]))
     assert top_tokens(scores.logits_RV, 2).tolist() == [[2, 3], [3, 4]]
 
 
@@ -39,7 +40,7 @@ def test_log_probabilities_are_those_of_the_whole_vocabulary():
     logits = torch.randn(5, 1009, generator=torch.Generator().manual_seed(1)) * 11
     expected = logits.double().log_softmax(-1)
     scores = TokenScores(logits.clone())
-    scores.forbid(None)
+    scores.forbid(OWN_TOKENS, None)
     tokens = torch.arange(2, 1009).expand(5, -1)
     found = scores.log_probabilities(tokens)
     assert (found - expected[:, 2:]).abs().max() < 1e-5

@@ -7,6 +7,7 @@ from heedful.errors import UserError
 from heedful.layers.attention import (
     AttentionConfig,
     CrossAttention,
+    Scoring,
     SelfAttention,
     attend_explicit,
     attend_fused,
@@ -38,7 +39,7 @@ def test_fused_and_explicit_agree_forward_and_backward(mask_name: str, causal: b
     outputs, gradients = [], []
     for attend in (attend_fused, attend_explicit):
         inputs = tensors()
-        output = attend(*inputs, mask, causal, scale, 0.0)
+        output = attend(*inputs, mask, causal, Scoring(scale), 0.0)
         weights = torch.linspace(-1, 1, output.numel()).view_as(output)
         gradients.append(torch.autograd.grad((output * weights).sum(), inputs))
         outputs.append(output)
@@ -53,7 +54,7 @@ def test_a_query_without_any_key_gives_zeros_and_finite_gradients(attend) -> Non
     inputs = tensors()
     mask = torch.ones(B, 1, T, S, dtype=torch.bool)
     mask[0, :, 3] = False
-    output = attend(*inputs, mask, False, 0.3, 0.0)
+    output = attend(*inputs, mask, False, Scoring(0.3), 0.0)
     assert (output[0, :, 3] == 0).all()
     assert (output[0, :, 2] != 0).all()
     for gradient in torch.autograd.grad(output.square().sum(), inputs):
@@ -64,21 +65,21 @@ def test_weights_are_the_softmax_of_equation_1() -> None:
     query, key, _ = tensors()
     scores = torch.einsum("bhtk,bhsk->bhts", query, key) / math.sqrt(K)
     expected = scores.exp() / scores.exp().sum(-1, keepdim=True)
-    torch.testing.assert_close(attention_weights(query, key, None, False, 1 / math.sqrt(K)), expected)
+    torch.testing.assert_close(attention_weights(query, key, None, False, Scoring(1 / math.sqrt(K))), expected)
 
 
 def test_weights_sum_to_one_over_the_visible_keys() -> None:
     query, key, _ = tensors(T, T)
-    weights = attention_weights(query, key, None, True, 0.5)
+    weights = attention_weights(query, key, None, True, Scoring(0.5))
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, T))
     assert (weights.triu(1) == 0).all()
 
 
 def test_attention_dropout_keeps_the_expected_output() -> None:
     query, key, value = tensors()
-    plain = attend_fused(query, key, value, None, False, 0.3, 0.0)
+    plain = attend_fused(query, key, value, None, False, Scoring(0.3), 0.0)
     torch.manual_seed(3)
-    mean = torch.stack([attend_fused(query, key, value, None, False, 0.3, 0.25) for _ in range(400)]).mean(0)
+    mean = torch.stack([attend_fused(query, key, value, None, False, Scoring(0.3), 0.25) for _ in range(400)]).mean(0)
     assert (mean - plain).abs().max() < 0.35
     assert not torch.equal(mean, plain)
 

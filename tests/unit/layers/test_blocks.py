@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import EncoderBlock, PostNorm, PreNorm, StackConfig
+from heedful.layers.blocks import PostNorm, PreNorm, SelfBlock, StackConfig
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
 from heedful.layers.positions import PositionScheme
 
@@ -11,13 +11,13 @@ from heedful.layers.positions import PositionScheme
 def test_post_norm_is_the_formula_of_the_paper() -> None:
     x = torch.randn(3, 5, 7)
     expected = F.layer_norm(x + x.square(), (7,))
-    torch.testing.assert_close(PostNorm(7, 0.3).eval()(x, torch.square), expected)
+    torch.testing.assert_close(PostNorm(7, StackConfig(dropout=0.3)).eval()(x, torch.square), expected)
 
 
 def test_pre_norm_leaves_the_residual_as_it_is() -> None:
     x = torch.randn(3, 5, 7)
     expected = x + F.layer_norm(x, (7,)).square()
-    torch.testing.assert_close(PreNorm(7, 0.3).eval()(x, torch.square), expected)
+    torch.testing.assert_close(PreNorm(7, StackConfig(dropout=0.3)).eval()(x, torch.square), expected)
 
 
 @pytest.mark.parametrize(("name", "activation"), [("relu", F.relu), ("gelu", F.gelu)])
@@ -41,6 +41,6 @@ def test_activation_dropout_is_a_setting_of_its_own() -> None:
 
 def test_sub_layer_dropout_acts_on_each_sub_layer() -> None:
     config = StackConfig(num_layers=1, dropout=0.5, attention=AttentionConfig(num_heads=1))
-    block = EncoderBlock(8, config, PositionScheme(8, 8, 5)).train()
+    block = SelfBlock(8, config, PositionScheme(8, 8, 5)).train()
     x = torch.randn(2, 5, 8)
     assert not torch.equal(block(x, torch.arange(5), None), block(x, torch.arange(5), None))

@@ -3,7 +3,7 @@ import torch
 
 from heedful.config import from_dict, merge
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.parameter_count import formula
+from heedful.models.parameter_count import counted, formula
 from heedful.presets import PRESETS
 
 
@@ -11,12 +11,7 @@ def config(preset: str, **changes) -> EncoderDecoderConfig:
     return from_dict(EncoderDecoderConfig, merge(PRESETS[preset]()["model"], {"vocabulary_size": 37_000, **changes}))
 
 
-def counted(settings: EncoderDecoderConfig) -> int:
-    with torch.device("meta"):
-        return sum(each.numel() for each in EncoderDecoder(settings).parameters())
-
-
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name.startswith("translation")])
 @pytest.mark.parametrize(
     "changes",
     [
@@ -24,11 +19,15 @@ def counted(settings: EncoderDecoderConfig) -> int:
         {"shared_embeddings": False},
         {"tied_output": False, "positions": "learned"},
         {"decoder": {"num_layers": 2, "norm": "pre", "attention": {"key_width": 24, "value_width": 40}}},
+        {"output_bias": True, "embedding": {"segments": 3, "norm": True}, "encoder": {"norm_kind": "rms"}},
+        {"encoder": {"attention": {"num_key_value_heads": 2, "bias": False, "scoring": "additive"}}},
+        {"decoder": {"feed_forward": {"activation": "swiglu", "bias": False}}},
     ],
 )
 def test_the_formula_equals_the_count(preset: str, changes: dict) -> None:
     settings = config(preset, **changes)
-    assert formula(settings) == counted(settings)
+    with torch.device("meta"):
+        assert formula(settings) == counted(EncoderDecoder(settings))
 
 
 def test_the_papers_models_at_its_vocabulary() -> None:

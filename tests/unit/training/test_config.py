@@ -1,8 +1,10 @@
 import pytest
 
 from heedful.errors import UserError
+from heedful.jobs.translation import TranslationData
 from heedful.training.config import LimitConfig, seconds
 from heedful.training.resolve import check_settings
+from heedful.training.run_config import RunConfig
 
 
 @pytest.mark.parametrize(
@@ -48,4 +50,4 @@ def test_values_out_of_range_are_refused(place: tuple[str, ...], value: float, m
         inner = inner.setdefault(key, {})
     inner[place[-1]] = value
     with pytest.raises(UserError, match=message):
-        check_settings("translation_tiny", settings)
+        check_settings(RunConfig("out", TranslationData(), "translation_tiny", settings))

@@ -42,14 +42,14 @@ def test_without_limit_patience_decides() -> None:
 def test_validations_are_spread_over_the_run() -> None:
     limit = Limit(LimitConfig(steps=100), SavingConfig(validations=4), Clock())
     state = at()
-    due = [step for step in range(1, 101) if limit.validation_due(state, step / 100)]
+    due = [step for step in range(1, 101) if limit.pass_validation(state, step / 100)]
     assert due == [25, 50, 75, 100]
 
 
 def test_a_validation_that_fell_due_between_two_steps_is_not_missed() -> None:
     limit = Limit(LimitConfig(budget="100s"), SavingConfig(validations=4), Clock())
     state = at()
-    assert [limit.validation_due(state, share) for share in (0.2, 0.24, 0.27, 0.4, 0.9, 0.95)] == [
+    assert [limit.pass_validation(state, share) for share in (0.2, 0.24, 0.27, 0.4, 0.9, 0.95)] == [
         False,
         False,
         True,
@@ -61,4 +61,4 @@ def test_a_validation_that_fell_due_between_two_steps_is_not_missed() -> None:
 
 def test_validations_by_steps() -> None:
     limit = Limit(LimitConfig(), SavingConfig(validate_every_steps=7), Clock())
-    assert [step for step in range(1, 22) if limit.validation_due(at(step), None)] == [7, 14, 21]
+    assert [step for step in range(1, 22) if limit.pass_validation(at(step), None)] == [7, 14, 21]

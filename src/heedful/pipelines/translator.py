@@ -1,14 +1,12 @@
-"""What users hold: a loaded model with the verbs of its task."""
+"""A translation model, ready to use."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,8 +18,8 @@ from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.machine import choose_device, flushed_denormals
-from heedful.model_folder import ModelConfig, load_model_folder
+from heedful.machine import flushed_denormals, one_thread
+from heedful.model_folder import LoadedModel
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.segmentation import Piece, split_line
@@ -66,8 +64,10 @@ class Score:
 class Translator:
     """A translation model, ready to use."""
 
-    def __init__(self, model: EncoderDecoder, tokenizer: Tokenizer, config: ModelConfig) -> None:
-        self.model, self.tokenizer, self.config = model, tokenizer, config
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model: EncoderDecoder = loaded.network
+        self.config = loaded.config
+        self.tokenizer: Tokenizer = loaded.text_tokenizer
         self._aligner: Aligner | None = None
 
     def translate(
@@ -151,7 +151,7 @@ class Translator:
                 strict=True,
             )
         )
-        limit = self.model.longest_target
+        limit = self.model.longest_target(0)
         for number, (source, target) in enumerate(pairs, 1):
             if limit is not None and max(len(source), len(target)) > limit:
                 raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
@@ -163,7 +163,8 @@ class Translator:
                 row = (len(pairs[order[0]][1]) + 1) * self.tokenizer.vocabulary_size
                 size = max(1, min(DEFAULT_BATCH_SIZE, SCORED_LOGITS // row))
                 chosen, order = order[:size], order[size:]
-                batch = collate([np.array(pairs[i][0]) for i in chosen], [np.array(pairs[i][1]) for i in chosen])
+                source_rows, target_rows = ([np.array(pairs[i][side]) for i in chosen] for side in (0, 1))
+                batch = collate(source_rows, target_rows, self.model.special_tokens)
                 rows = token_log_probabilities(self.model, batch.to(self.model.device))
                 scores.update({i: _score(each.tolist()) for i, each in zip(chosen, rows, strict=True)})
         return [scores[index] for index in range(len(pairs))]
@@ -211,27 +212,3 @@ def _join_hypotheses(pieces: list[Piece], hypotheses: list[Translation]) -> Tran
         [score for each in hypotheses for score in each.token_scores],
         alignment,
     )
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread, where a sentence's result does not depend on what it is batched with."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def load(path: str | Path, device: str = "auto", max_length: int | None = None) -> Translator:
-    """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
-
-    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled.
-    """
-    model, tokenizer, config = load_model_folder(Path(path))
-    if max_length is not None:
-        if max_length < 1:
-            raise UserError(f"max_length is {max_length}, but must be at least 1")
-        model.resize_positions(max_length)
-    return Translator(model.to(choose_device(device)), tokenizer, config)

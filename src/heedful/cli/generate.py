@@ -1,0 +1,78 @@
+"""`heedful generate`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heedful.errors import UserError
+
+if TYPE_CHECKING:
+    from heedful.pipelines import GenerationOptions, LanguageModel
+
+
+@click.command()
+@click.argument("model")
+@click.argument("prompt", required=False)
+@click.option("--max-tokens", type=int, default=200, show_default=True, help="Most tokens to generate.")
+@click.option(
+    "--temperature", type=float, default=0.8, show_default=True, help="Below 1 is less random; 0 is the likeliest text."
+)
+@click.option("--top-k", type=int, help="Only from the K likeliest tokens.")
+@click.option("--top-p", type=float, help="Only from the likeliest tokens that make up this share.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same text.")
+@click.option("--samples", type=int, default=1, show_default=True, help="Texts to generate, separated by blank lines.")
+@click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; can be given several times.")
+@click.option("--interactive", is_flag=True, help="Ask for a prompt again and again.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+def generate(model: str, prompt: str | None, interactive: bool, device: str, **options: Any) -> None:
+    """Continue a text, written out as it is generated.
+
+    Without PROMPT it is read from standard input. A prompt longer than the model's context is cut to its last half
+    context; a text that fills the context goes on from its own last half.
+
+    \b
+    heedful generate my-gpt "Once upon a time"
+    heedful generate my-gpt "ROMEO:" --samples 3 --top-p 0.9 --stop "JULIET:"
+    heedful generate my-gpt --interactive
+    """
+    from heedful.pipelines import GenerationOptions, LanguageModel, load
+
+    settings = GenerationOptions(**options)
+    pipeline = load(model, device)
+    if not isinstance(pipeline, LanguageModel):
+        raise UserError(f"{model} holds no language model: its task is {pipeline.config.task!r}")
+    if interactive:
+        _converse(pipeline, settings)
+        return
+    if prompt is None:
+        prompt = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "replace")
+    _write(pipeline, prompt, settings)
+
+
+def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        if settings.samples == 1:
+            for piece in pipeline.stream(prompt, settings):
+                click.echo(piece, nl=False)
+                sys.stdout.flush()
+            click.echo()
+        else:
+            (texts,) = pipeline.generate(prompt, settings)
+            click.echo("\n\n".join(texts))
+    for each in caught:
+        click.echo(f"heedful: {each.message}", err=True)
+
+
+def _converse(pipeline: LanguageModel, settings: GenerationOptions) -> None:
+    while True:
+        try:
+            prompt = click.prompt("prompt", prompt_suffix="> ", default="", show_default=False, err=True)
+        except click.exceptions.Abort:
+            click.echo(err=True)
+            return
+        _write(pipeline, prompt, settings)

@@ -1,0 +1,143 @@
+"""Plain text files as documents: a file is one, or each of its lines."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from heedful.data.corpus import CorpusFile
+from heedful.data.text_files import (
+    MAX_LINE_BYTES,
+    STANDARD_INPUT,
+    can_be_read_once_only,
+    expand_files,
+    read_line_blocks,
+    spool,
+    unpacked_blocks,
+)
+from heedful.errors import UserError
+
+DocumentUnit = Literal["file", "line"]
+
+# All control characters but tab and newline.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+RULES = {
+    "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
+    "control characters": "Control characters, tabs and newlines excepted, are replaced by spaces.",
+    "over-long": f"Where each line is a document, one of more than {MAX_LINE_BYTES:,} bytes is cut there.",
+}
+
+
+class TextPart(NamedTuple):
+    """A part of a document, and whether the document ends with it."""
+
+    text: str
+    ends: bool
+
+
+class TextReport:
+    """Lists the lines that a rule applied to, and counts them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.hits: Counter[str] = Counter()
+        path.write_text("", encoding="utf-8")
+
+    def hit(self, rule: str, file: str, line: int) -> None:
+        """Note one line."""
+        self.hits[rule] += 1
+        with self.path.open("a", encoding="utf-8", newline="\n") as out:
+            out.write(json.dumps({"rule": rule, "action": "changed", "file": file, "line": line}) + "\n")
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents in some files."""
+
+    files: tuple[CorpusFile, ...]
+    unit: DocumentUnit
+
+    @classmethod
+    def from_files(cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path) -> "Documents":
+        """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
+        files = []
+        for number, name in enumerate(expand_files(patterns)):
+            path = Path(name)
+            if can_be_read_once_only(name):
+                spool_folder.mkdir(parents=True, exist_ok=True)
+                path = spool_folder / f"spooled-{number}"
+                spool(name, path)
+            files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path))
+        if not files:
+            raise UserError("No files were given: name at least one text file.")
+        return cls(tuple(files), unit)
+
+    def parts(self, report: TextReport | None) -> Iterator[TextPart]:
+        """All documents, in parts of bounded size; blank documents are passed over."""
+        for file in self.files:
+            yield from self._lines(file, report) if self.unit == "line" else _whole_file(file, report)
+
+    def _lines(self, file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
+        number = 1
+        for lines in read_line_blocks(file.path):
+            for offset, raw in enumerate(lines):
+                if len(raw) > MAX_LINE_BYTES:
+                    raw = raw[:MAX_LINE_BYTES]
+                    if report:
+                        report.hit("over-long", file.name, number + offset)
+                text = _clean(raw, file.name, number + offset, report)
+                if text.strip():
+                    yield TextPart(text, True)
+            number += len(lines)
+
+
+def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
+    line, previous = 1, ""
+    for raw in _cut_blocks(file):
+        text = _clean(raw.replace(b"\r\n", b"\n"), file.name, line, report)
+        line += raw.count(b"\n")
+        if previous:
+            yield TextPart(previous, False)
+        previous = text
+    if previous.strip():
+        yield TextPart(previous, True)
+
+
+def _cut_blocks(file: CorpusFile) -> Iterator[bytes]:
+    """The bytes of a file, cut behind line ends if there are any, else before spaces, and never in a character."""
+    rest = b""
+    for block in unpacked_blocks(file.path):
+        rest += block
+        cut = rest.rfind(b"\n") + 1 or rest.rfind(b" ")
+        if cut <= 0:
+            cut = len(rest)
+            while cut and rest[cut - 1] >= 0x80:
+                cut -= 1
+        if cut:
+            yield rest[:cut]
+            rest = rest[cut:]
+    if rest:
+        yield rest
+
+
+def _clean(raw: bytes, file: str, first_line: int, report: TextReport | None) -> str:
+    """The text of some bytes by the rules; only text that needs it is looked at line by line."""
+    try:
+        text = raw.decode("utf-8")
+        if not _CONTROL.search(text):
+            return text
+    except UnicodeDecodeError:
+        pass
+    lines = []
+    for offset, line in enumerate(raw.split(b"\n")):
+        text = line.decode("utf-8", "replace")
+        if report and text.encode("utf-8") != line:
+            report.hit("invalid UTF-8", file, first_line + offset)
+        if report and _CONTROL.search(text):
+            report.hit("control characters", file, first_line + offset)
+        lines.append(_CONTROL.sub(" ", text))
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""Learning a language from plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from heedful.data.documents import Documents, DocumentUnit
+from heedful.data.prepared_text import PreparedText, TextOptions, TokenizerKind, prepare_text
+from heedful.data.progress import Progress
+from heedful.data.text_files import expand_files
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
+from heedful.jobs.job import Choice
+from heedful.model_folder import ModelConfig, model_card
+from heedful.tasks.language_modeling import LanguageTask
+from heedful.tasks.task import LearningSettings
+
+
+@dataclass(frozen=True)
+class TextData:
+    """The text to learn from, and the text to measure on; a document is a file, or a line."""
+
+    text: tuple[str, ...] = ()
+    valid_text: tuple[str, ...] = ()
+    document: DocumentUnit = "file"
+    tokenizer: TokenizerKind = "subwords"
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that predict the next token."""
+        return ("decoder_only",)
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing."""
+        if not self.text:
+            raise UserError("no data: give --text with one or more text files")
+        expand_files(self.text + self.valid_text)
+
+    def prepare(
+        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+    ) -> PreparedLanguageJob:
+        """Split and encode the text."""
+        spooled = folder / "spooled"
+        train = Documents.from_files(self.text, self.document, spooled / "train")
+        valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
+        options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
+        data = prepare_text(train, valid, folder, options, progress, expected_key)
+        return PreparedLanguageJob(data, valid is not None, self.tokenizer)
+
+    def start(self, model: nn.Module) -> None:
+        """Every run starts from random weights."""
+
+
+@dataclass(frozen=True)
+class PreparedLanguageJob:
+    """Text that is ready to be learned from."""
+
+    data: PreparedText
+    has_valid_files: bool
+    kind: TokenizerKind
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.data.key
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed, in words."""
+        unknown = self.data.facts["unknown"]
+        note = f"{unknown:,} characters of the held-out text do not occur in the training text"
+        return [*self.data.messages, *([note] if unknown else [])]
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the training text."""
+        return len(self.data.train)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The vocabulary."""
+        return self.data.tokenizer
+
+    def preset(self, family: str, device: torch.device) -> str:
+        """A size that suits the amount of text and the machine."""
+        if device.type != "cpu" and self.num_tokens >= 100_000_000:
+            return "gpt2_small"
+        return "language_tiny" if self.num_tokens < 10_000_000 else "language_small"
+
+    def complete(self, settings: Any) -> Any:
+        """The settings with the vocabulary's size and special tokens."""
+        tokenizer = self.tokenizer
+        return replace(settings, vocabulary_size=tokenizer.vocabulary_size, special_tokens=tokenizer.special_tokens)
+
+    def choices(self) -> list[Choice]:
+        """What is known of the data."""
+        facts = self.data.facts
+        kind = "characters of the text" if self.kind == "characters" else "byte-level BPE, by the amount of text"
+        held_out = "given files" if self.has_valid_files else "the end of the text, or documents by their hash"
+        return [
+            Choice("training text", f"{facts['characters']:,} characters", f"{self.num_tokens:,} tokens"),
+            Choice("held-out text", f"{facts['valid_characters']:,} characters", held_out),
+            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", kind),
+        ]
+
+    def task(self, model: Any, learning: LearningSettings) -> LanguageTask:
+        """Language modelling, as the training loop sees it."""
+        data = self.data
+        return LanguageTask(model, data.train, data.valid, data.facts["valid_bytes"], model.config.width, learning)
+
+    def model_config(self, family: str, settings: Any) -> ModelConfig:
+        """What the model folder says of the model."""
+        return ModelConfig(family, "language_model", settings)
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        return model_card(
+            name,
+            f"A language model, trained with heedful {config.heedful_version} on "
+            f"{self.data.facts['characters']:,} characters of text.",
+            f'heedful generate {name} "Once upon a time"',
+            f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}.",
+            scores,
+        )

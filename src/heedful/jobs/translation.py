@@ -1,0 +1,156 @@
+"""Learning to translate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from heedful.data.corpus import ParallelCorpus
+from heedful.data.prepared import PreparedTranslation, PrepareOptions, prepare_translation
+from heedful.data.progress import Progress
+from heedful.data.report import REPORT_NAME
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
+from heedful.jobs.job import Choice
+from heedful.model_folder import ModelConfig, model_card
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.tasks.task import LearningSettings
+from heedful.tasks.translation_task import TranslationTask
+
+
+@dataclass(frozen=True)
+class TranslationData:
+    """The files to learn from: aligned source and target files, or TSV files; the held-out ones likewise."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    tsv: tuple[str, ...] = ()
+    valid_source: tuple[str, ...] = ()
+    valid_target: tuple[str, ...] = ()
+    valid_tsv: tuple[str, ...] = ()
+    source_language: str | None = None
+    target_language: str | None = None
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that translate."""
+        return ("encoder_decoder",)
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing or do not go together."""
+        self._corpora()
+
+    def prepare(
+        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+    ) -> PreparedTranslationJob:
+        """Clean, split and encode the pairs."""
+        corpus, valid = self._corpora()
+        longest = model_settings.get("max_length", PrepareOptions.max_length)
+        options = PrepareOptions(model_settings.get("vocabulary_size"), longest)
+        data = prepare_translation(corpus, valid, folder, options, progress, expected_key=expected_key)
+        languages = (corpus.source_language, corpus.target_language)
+        return PreparedTranslationJob(data, languages, valid is not None, folder / REPORT_NAME)
+
+    def start(self, model: nn.Module) -> None:
+        """Every run starts from random weights."""
+
+    def _corpora(self) -> tuple[ParallelCorpus, ParallelCorpus | None]:
+        corpus = self._corpus("source", "target", "tsv")
+        if corpus is None:
+            raise UserError("no data: give --source and --target, or --tsv")
+        return corpus, self._corpus("valid_source", "valid_target", "valid_tsv")
+
+    def _corpus(self, source: str, target: str, tsv: str) -> ParallelCorpus | None:
+        """The corpus in the files that three fields name, or None if they name none."""
+        sources, targets, tables = (getattr(self, name) for name in (source, target, tsv))
+        languages = self.source_language, self.target_language
+        flags = [f"--{name.replace('_', '-')}" for name in (source, target, tsv)]
+        if tables and (sources or targets):
+            raise UserError(f"give {flags[0]} and {flags[1]}, or {flags[2]}, not both")
+        if tables:
+            return ParallelCorpus.from_tsv(tables, *languages)
+        if bool(sources) != bool(targets):
+            raise UserError(f"{flags[0]} and {flags[1]} go together: one of them is missing")
+        return ParallelCorpus.from_files(sources, targets, *languages) if sources else None
+
+
+@dataclass(frozen=True)
+class PreparedTranslationJob:
+    """Sentence pairs that are ready to be learned from."""
+
+    data: PreparedTranslation
+    languages: tuple[str | None, str | None]
+    has_valid_files: bool
+    report: Path
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.data.key
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed or left out, in words."""
+        summary = self.data.report
+        parts = {"training": summary.train_files, "validation": summary.valid_files}
+        messages = [f"{name} files: {counts}" for name, counts in parts.items() if counts]
+        if any(counts and counts.hits for counts in parts.values()):
+            messages.append(f"every one of these lines is listed in {self.report}")
+        return messages
+
+    @property
+    def num_tokens(self) -> int:
+        """Subwords of both sides, with an end each."""
+        train = self.data.train
+        return int(train.source_lengths.sum() + train.target_lengths.sum()) + 2 * len(train)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The joint vocabulary."""
+        return self.data.tokenizer
+
+    def preset(self, family: str, device: torch.device) -> str:
+        """A size that suits the amount of text and the machine."""
+        tokens = self.num_tokens
+        if device.type != "cpu" and tokens >= 50_000_000:
+            return "translation_big" if tokens >= 2_000_000_000 else "translation_base"
+        return "translation_tiny" if tokens < 3_000_000 else "translation_small"
+
+    def complete(self, settings: EncoderDecoderConfig) -> EncoderDecoderConfig:
+        """The settings with the vocabulary's size."""
+        return replace(settings, vocabulary_size=self.tokenizer.vocabulary_size)
+
+    def choices(self) -> list[Choice]:
+        """What is known of the data."""
+        held_out = "given files" if self.has_valid_files else "by content hash"
+        return [
+            Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
+            Choice("held-out pairs", f"{len(self.data.valid):,}", held_out),
+            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", "joint byte-level BPE, by the amount of text"),
+        ]
+
+    def task(self, model: EncoderDecoder, learning: LearningSettings) -> TranslationTask:
+        """Translation, as the training loop sees it."""
+        return TranslationTask(model, self.data, learning)
+
+    def model_config(self, family: str, settings: EncoderDecoderConfig) -> ModelConfig:
+        """What the model folder says of the model."""
+        source, target = self.languages
+        return ModelConfig(family, "translation", settings, source_language=source, target_language=target)
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        languages = f"{config.source_language or 'source'} to {config.target_language or 'target'}"
+        return model_card(
+            name,
+            f"A model that translates {languages}, trained with heedful {config.heedful_version} on "
+            f"{len(self.data.train):,} sentence pairs.",
+            f"heedful translate {name} < in.txt > out.txt",
+            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} byte-level subwords, lines of up to "
+            f"{config.model.max_length} subwords. BLEU is with greedy search, on at most 200 held-out pairs.",
+            scores,
+        )

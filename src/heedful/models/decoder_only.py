@@ -1,0 +1,160 @@
+"""Decoder-only Transformers, such as GPT: each token is predicted from those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.config import require
+from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.positions import SCHEMES, PositionName
+from heedful.models.causal_state import CausalState, PrefilledPrompts
+from heedful.special_tokens import SpecialTokens
+
+
+@dataclass(frozen=True)
+class DecoderOnlyConfig:
+    """The settings of a decoder-only model; `max_length` is its context.
+
+    The vocabulary's size is that of the tokenizer, and None until that is there.
+    """
+
+    vocabulary_size: int | None = None
+    width: int = 768
+    max_length: int = 1024
+    positions: PositionName = "learned"
+    tied_output: bool = True
+    embedding: EmbeddingConfig = field(default_factory=lambda: EmbeddingConfig(scaled=False))
+    stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
+    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
+
+    def __post_init__(self) -> None:
+        require(self.width, "width", 1)
+        require(self.max_length, "max_length", 2)
+
+    def summary(self) -> str:
+        """The settings that matter most, in words."""
+        layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
+        return f"{layers}, {self.positions} positions, context {self.max_length:,}"
+
+    def activation_bytes(self) -> int:
+        """Bytes that one token needs in training."""
+        return self.stack.activation_bytes(self.width, self.max_length, 1)
+
+
+class DecoderOnly(nn.Module):
+    """Token ids in, logits of the token that follows each out."""
+
+    def __init__(self, config: DecoderOnlyConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.max_length = config.max_length
+        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
+        assert vocabulary is not None
+        head_width = stack.attention.key_width or width // stack.attention.num_heads
+        self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        self.embedding = TokenEmbedding(
+            nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
+        )
+        self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
+        self.norm = final_norm(width, stack)
+        self.output = nn.Linear(width, vocabulary, bias=False)
+        self.apply(initialise)
+        if not config.embedding.scaled:  # as large as GPT-2's: the output layer, if tied, must not begin loud
+            nn.init.normal_(self.embedding.table.weight, std=0.02)
+        if config.tied_output:
+            self.output.weight = self.embedding.table.weight
+        if stack.norm == "pre":
+            quieten(self.blocks)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+        return self.config.special_tokens
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.output.weight.device
+
+    def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
+        """The last block's output; `documents_BT` numbers the documents of rows that hold several.
+
+        A document sees nothing of the others, and its positions begin at 0, as if it stood alone.
+        """
+        self.positions.extend(ids_BT.shape[1])
+        positions, mask = torch.arange(ids_BT.shape[1], device=ids_BT.device), None
+        if documents_BT is not None:
+            mask = (documents_BT[:, :, None] == documents_BT[:, None])[:, None]
+            positions = positions_in_documents(documents_BT)
+        x_BTD = self.embedding(ids_BT, positions)
+        for block in self.blocks:
+            x_BTD = block(x_BTD, positions, mask, True)
+        return self.norm(x_BTD)
+
+    def forward(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
+        """The logits B T V of the token that follows each position."""
+        return self.output(self.hidden(ids_BT, documents_BT))
+
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
+        whole = list(source) or [self.special_tokens.end]
+        return whole[:-1], whole[-1]
+
+    def longest_target(self, source_length: int) -> int | None:
+        """What the context has left, if the positions set a limit; the first step reads one token more."""
+        return None if self.positions.extends else max(0, self.max_length - source_length - 1)
+
+    def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> PrefilledPrompts:
+        """The keys and values of prompts."""
+        length = padded_length(source_BS.shape[1])
+        length = length if self.positions.extends else min(length, self.max_length)
+        self.positions.extend(length)
+        source_BS = F.pad(source_BS, (0, length - source_BS.shape[1]))
+        positions = torch.arange(length, device=source_BS.device)
+        x_BTD = self.embedding(source_BS, positions)
+        keys, values = [], []
+        for block in cast(Sequence[SelfBlock], self.blocks):
+            x_BTD, key, value = block.prefill(x_BTD, positions)
+            keys.append(key)
+            values.append(value)
+        return PrefilledPrompts(torch.stack(keys), torch.stack(values), source_lengths_B)
+
+    def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> CausalState:
+        """Preallocated room for that many prompts, samples of each, prompt tokens and new tokens."""
+        length = source_length + target_length
+        self.positions.extend(padded_length(length))
+        attention = cast(SelfBlock, self.blocks[0]).attention
+        shape = (len(self.blocks), attention.num_key_value_heads, attention.key_width, attention.value_width)
+        return CausalState(shape, num_sentences, beam, length, self.device)
+
+    def step(self, tokens_R: Tensor, state: CausalState) -> Tensor:
+        """The next logits R V of every row in use, given the last token of each."""
+        caches = state.begin_step()
+        tokens_R1 = F.pad(tokens_R, (0, state.rows - len(tokens_R)))[:, None]
+        x_RD = self.embedding(tokens_R1, caches[0].positions_R1)[:, 0]
+        for block, cache in zip(cast(Sequence[SelfBlock], self.blocks), caches, strict=True):
+            x_RD = block.step(x_RD, cache)
+        logits_RV = self.output(self.norm(x_RD))
+        state.end_step()
+        return logits_RV[: len(tokens_R)]
+
+    def resize_positions(self, length: int) -> None:
+        """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""
+        self.max_length = length
+        self.positions.resize(length)
+
+
+def positions_in_documents(documents_BT: Tensor) -> Tensor:
+    """Where each token stands in its own document; the documents of a row follow each other."""
+    places_T = torch.arange(documents_BT.shape[1], device=documents_BT.device)
+    begins = torch.ones_like(documents_BT, dtype=torch.bool)
+    begins[:, 1:] = documents_BT[:, 1:] != documents_BT[:, :-1]
+    return places_T - torch.where(begins, places_T, 0).cummax(1).values

@@ -1,0 +1,75 @@
+"""A language model, ready to use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
+from heedful.machine import flushed_denormals
+from heedful.model_folder import LoadedModel
+from heedful.models.decoder_only import DecoderOnly
+from heedful.pipelines.text_generation import Generation, GenerationOptions
+from heedful.tasks.language_modeling import text_loss
+
+TOKENS_PER_BATCH = 8192
+
+
+@dataclass(frozen=True)
+class TextScore:
+    """How well a model predicts a text: nats per token, perplexity, bits per byte."""
+
+    loss: float
+    tokens: int
+    bytes: int
+
+    @property
+    def perplexity(self) -> float:
+        """The number of equally likely tokens that would be as hard to guess."""
+        return math.exp(self.loss)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Comparable between models of different vocabularies."""
+        return self.loss * self.tokens / math.log(2) / self.bytes
+
+
+class LanguageModel:
+    """A model that continues text."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model: DecoderOnly = loaded.network
+        self.config = loaded.config
+        self.tokenizer: Tokenizer = loaded.text_tokenizer
+
+    def generate(self, prompts: str | Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]:
+        """For each prompt the texts that continue it, as many as `options.samples`."""
+        options = options or GenerationOptions()
+        texts = [prompts] if isinstance(prompts, str) else list(prompts)
+        pieces: dict[int, list[str]] = {number: [] for number in range(len(texts) * options.samples)}
+        for number, piece in Generation(self.model, self.tokenizer, texts, options).run():
+            pieces[number].append(piece)
+        joined = ["".join(parts) for parts in pieces.values()]
+        return [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
+
+    def stream(self, prompt: str, options: GenerationOptions | None = None) -> Iterator[str]:
+        """The text that continues a prompt, piece by piece as it is generated."""
+        options = options or GenerationOptions()
+        if options.samples != 1:
+            raise UserError(f"samples is {options.samples}, but one text is streamed at a time")
+        for _, piece in Generation(self.model, self.tokenizer, [prompt], options).run():
+            yield piece
+
+    def score(self, text: str) -> TextScore:
+        """How well the model predicts a text, in windows of its context that do not overlap."""
+        end = self.model.special_tokens.end
+        ids = np.array([end, *self.tokenizer.encode(text)])
+        if len(ids) < 2:
+            raise UserError("there is no text to score")
+        with flushed_denormals():
+            total, tokens = text_loss(self.model, ids, TOKENS_PER_BATCH)
+        return TextScore(total / tokens, tokens, len(text.encode("utf-8")))

@@ -1,0 +1,44 @@
+"""From a model folder to the object with the verbs of its task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.machine import choose_device
+from heedful.model_folder import LoadedModel, load_model_folder
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.translator import Translator
+
+Pipeline = Translator | LanguageModel
+
+# By the task in config.json.
+PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
+    "translation": Translator,
+    "language_model": LanguageModel,
+}
+
+
+def load(path: str | Path, device: str = "auto", max_length: int | None = None) -> Pipeline:
+    """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
+
+    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled.
+    """
+    loaded = load_model_folder(Path(path))
+    if loaded.config.task not in PIPELINES:
+        raise UserError(f"{path}: its task is {loaded.config.task!r}, expected one of {', '.join(PIPELINES)}")
+    if max_length is not None:
+        if max_length < 1:
+            raise UserError(f"max_length is {max_length}, but must be at least 1")
+        loaded.network.resize_positions(max_length)
+    loaded.network.to(choose_device(device))
+    return PIPELINES[loaded.config.task](loaded)
+
+
+def load_translator(path: str | Path, device: str = "auto") -> Translator:
+    """Load a model folder that must hold a translation model."""
+    model = load(path, device)
+    if not isinstance(model, Translator):
+        raise UserError(f"{path} holds no translation model")
+    return model

@@ -1,0 +1,29 @@
+"""Model sizes and their training recipes, one function each; a preset's name is its function's name."""
+
+from __future__ import annotations
+
+from heedful.presets import language, translation
+
+PRESETS = {
+    preset.__name__: preset
+    for preset in (
+        translation.translation_tiny,
+        translation.translation_small,
+        translation.translation_base,
+        translation.translation_big,
+        language.language_tiny,
+        language.language_small,
+        language.gpt2_small,
+        language.gpt2_medium,
+        language.gpt2_large,
+        language.gpt2_xl,
+        language.gpt3_small,
+        language.gpt3_medium,
+        language.gpt3_large,
+        language.gpt3_xl,
+        language.gpt3_2_7b,
+        language.gpt3_6_7b,
+        language.gpt3_13b,
+        language.gpt3_175b,
+    )
+}

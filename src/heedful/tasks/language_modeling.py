@@ -1,0 +1,142 @@
+"""Learning to predict the next token of a text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from heedful.special_tokens import SpecialTokens
+from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.task import Indices, LearningSettings, Validation
+
+Ids = NDArray[np.integer]
+
+
+class CausalModel(Protocol):
+    """A model that predicts each token from those before it."""
+
+    output: nn.Linear
+    max_length: int
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+
+    def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
+        """What the output layer is applied to."""
+
+
+@dataclass(frozen=True)
+class LanguageBatch:
+    """Windows of text: the model reads `ids_BT` and is to answer `labels_BT`; rows of several documents number them."""
+
+    ids_BT: Tensor
+    labels_BT: Tensor
+    documents_BT: Tensor | None
+
+    @property
+    def num_targets(self) -> int:
+        """Every token is a target."""
+        return self.ids_BT.numel()
+
+    num_real = num_tokens = num_targets
+
+    def halves(self) -> list[LanguageBatch]:
+        """The batch in two parts, or by itself if it is of one window."""
+        if len(self.ids_BT) == 1:
+            return [self]
+        documents = self.documents_BT
+        numbers = (None, None) if documents is None else documents.chunk(2)
+        parts = zip(self.ids_BT.chunk(2), self.labels_BT.chunk(2), numbers, strict=True)
+        return [LanguageBatch(*part) for part in parts]
+
+    def to(self, device: torch.device) -> LanguageBatch:
+        """The batch on another device."""
+        documents = None if self.documents_BT is None else self.documents_BT.to(device)
+        return replace(self, ids_BT=self.ids_BT.to(device), labels_BT=self.labels_BT.to(device), documents_BT=documents)
+
+
+def collate_windows(text: Ids, starts: Ids, length: int, end: int) -> LanguageBatch:
+    """The windows of `length` tokens that begin at some places of a text."""
+    rows_BX = torch.from_numpy(text[starts[:, None] + np.arange(length + 1)].astype(np.int64))
+    ids_BT = rows_BX[:, :-1]
+    # A document begins with the end token of the one before it.
+    begins_BT = ids_BT == end
+    documents_BT = begins_BT.cumsum(1) if bool(begins_BT[:, 1:].any()) else None
+    return LanguageBatch(ids_BT, rows_BX[:, 1:], documents_BT)
+
+
+def language_loss(model: CausalModel, batch: LanguageBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
+    """The loss summed over all tokens, with and without label smoothing."""
+    hidden_ND = model.hidden(batch.ids_BT, batch.documents_BT).flatten(0, 1)
+    return linear_cross_entropy(hidden_ND, model.output.weight, batch.labels_BT.flatten(), label_smoothing)
+
+
+@torch.inference_mode()
+def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[float, int]:
+    """The summed loss of a text in windows that do not overlap, and the number of tokens that were predicted."""
+    length = min(model.max_length, len(text) - 1)
+    whole = (len(text) - 1) // length
+    windows = [(np.arange(whole) * length, length)]
+    if whole * length < len(text) - 1:  # the last window is shorter
+        windows.append((np.array([whole * length]), len(text) - 1 - whole * length))
+    total = 0.0
+    for starts, size in windows:
+        rows = max(1, tokens_per_batch // size)
+        for first in range(0, len(starts), rows):
+            batch = collate_windows(text, starts[first : first + rows], size, model.special_tokens.end)
+            total += float(language_loss(model, batch.to(model.device), 0.0)[1])
+    return total, len(text) - 1
+
+
+class LanguageTask:
+    """A text, the model that learns from it, and its validation."""
+
+    def __init__(
+        self, model: CausalModel, train: Ids, valid: Ids, valid_bytes: int, width: int, settings: LearningSettings
+    ) -> None:
+        self.model, self.train, self.valid, self.valid_bytes = model, train, valid, valid_bytes
+        self.width, self.settings = width, settings
+        self.length = min(model.max_length, len(train) - 1)
+
+    @property
+    def largest_loss(self) -> float:
+        """Four times the loss of guessing all tokens alike."""
+        return 4.0 * math.log(self.model.output.out_features)
+
+    def epoch_batches(self, epoch: int) -> Sequence[Indices]:
+        """Windows that cover the text, from another first place in each epoch, in random order."""
+        random = np.random.PCG64([self.settings.seed, epoch])
+        spare = (len(self.train) - 1) % self.length
+        room = min(self.length, spare + self.length * ((len(self.train) - 1) // self.length - 1) + 1)
+        first = int(random.random_raw() % room)
+        starts = np.arange(first, len(self.train) - self.length, self.length)
+        starts = starts[np.argsort(random.random_raw(len(starts)), kind="stable")]
+        rows = max(1, self.settings.tokens_per_batch // self.length)
+        return np.split(starts, range(rows, len(starts), rows))
+
+    def collate(self, indices: Indices) -> LanguageBatch:
+        """Some windows as tensors on the model's device."""
+        batch = collate_windows(self.train, indices, self.length, self.model.special_tokens.end)
+        return batch.to(self.model.device)
+
+    def loss(self, batch: LanguageBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss, with and without label smoothing."""
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            return language_loss(self.model, batch, self.settings.label_smoothing)
+
+    def validate(self) -> Validation:
+        """The loss over all of the held-out text."""
+        total, tokens = text_loss(self.model, self.valid, self.settings.tokens_per_batch)
+        return Validation(total / tokens, {"bits per byte": total / math.log(2) / self.valid_bytes})
