@@ -96,14 +96,16 @@ class Documents:
 
 
 def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
-    line, previous = 1, ""
+    line, previous, blank = 1, "", True
     for raw in _cut_blocks(file):
         text = _clean(raw.replace(b"\r\n", b"\n"), file.name, line, report)
         line += raw.count(b"\n")
-        if previous:
+        if not blank:
             yield TextPart(previous, False)
-        previous = text
-    if previous.strip():
+            previous = ""
+        previous += text
+        blank = blank and not text.strip()
+    if not blank:
         yield TextPart(previous, True)
 
 
