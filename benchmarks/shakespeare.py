@@ -133,8 +133,9 @@ def huggingface(train: str, valid: str) -> dict[str, float]:
         for group in optimizer.param_groups:
             group["lr"] = nanogpt_rate(step)
         starts = torch.randint(len(ids) - CONTEXT, (BATCH,))
-        rows = torch.stack([ids[start : start + CONTEXT] for start in starts])
-        model(rows, labels=rows).loss.backward()
+        rows = torch.stack([ids[start : start + CONTEXT + 1] for start in starts])
+        logits = model(rows[:, :-1]).logits
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

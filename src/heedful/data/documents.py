@@ -25,12 +25,6 @@ DocumentUnit = Literal["file", "line"]
 # All control characters but tab and newline.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-RULES = {
-    "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
-    "control characters": "Control characters, tabs and newlines excepted, are replaced by spaces.",
-    "over-long": f"Where each line is a document, one of more than {MAX_LINE_BYTES:,} bytes is cut there.",
-}
-
 
 class TextPart(NamedTuple):
     """A part of a document, and whether the document ends with it."""
