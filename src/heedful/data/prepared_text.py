@@ -105,7 +105,7 @@ def _make(
     characters, documents = _count(corpora[0], report, progress)
     if characters == 0:
         raise UserError("The text files are empty: there is nothing to learn from.")
-    split = nothing if len(corpora) > 1 else choose_split(characters, documents)
+    split, held_out_by = (nothing, "given files") if len(corpora) > 1 else choose_split(characters, documents)
     tokenizer = tokenizer or _train_tokenizer(split(corpora[0].parts(None)), characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
     sizes = {name: _Writer(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
@@ -122,6 +122,7 @@ def _make(
             raise UserError(f"No text is left for {'training' if name == 'train' else 'validation'}: give more of it.")
     return {
         "documents": documents,
+        "held_out_by": held_out_by,
         "characters": sizes["train"].characters,
         "valid_characters": sizes["valid"].characters,
         "valid_bytes": sizes["valid"].bytes,

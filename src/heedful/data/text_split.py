@@ -12,12 +12,12 @@ MANY_DOCUMENTS = 100
 Split = Callable[[Iterable[TextPart]], Iterator[tuple[TextPart, bool]]]
 
 
-def choose_split(characters: int, documents: int) -> Split:
-    """Whole documents if there are many, else the end of the text."""
+def choose_split(characters: int, documents: int) -> tuple[Split, str]:
+    """Whole documents if there are many, else the end of the text; and this in words."""
     if documents >= MANY_DOCUMENTS:
-        return documents_by_hash
+        return documents_by_hash, "documents by their hash"
     border = characters - max(1, round(HELD_OUT * characters))
-    return lambda parts: end_of_text(parts, border)
+    return lambda parts: end_of_text(parts, border), "the end of the text"
 
 
 def nothing(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, bool]]:

@@ -50,7 +50,7 @@ class TextData:
         valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
         data = prepare_text(train, valid, folder, options, progress, expected_key)
-        return PreparedLanguageJob(data, valid is not None, self.tokenizer)
+        return PreparedLanguageJob(data, self.tokenizer)
 
     def start(self, model: nn.Module) -> None:
         """Every run starts from random weights."""
@@ -61,7 +61,6 @@ class PreparedLanguageJob:
     """Text that is ready to be learned from."""
 
     data: PreparedText
-    has_valid_files: bool
     kind: TokenizerKind
 
     @property
@@ -101,17 +100,15 @@ class PreparedLanguageJob:
         """What is known of the data."""
         facts = self.data.facts
         kind = "characters of the text" if self.kind == "characters" else "byte-level BPE, by the amount of text"
-        held_out = "given files" if self.has_valid_files else "the end of the text, or documents by their hash"
         return [
             Choice("training text", f"{facts['characters']:,} characters", f"{self.num_tokens:,} tokens"),
-            Choice("held-out text", f"{facts['valid_characters']:,} characters", held_out),
+            Choice("held-out text", f"{facts['valid_characters']:,} characters", facts["held_out_by"]),
             Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", kind),
         ]
 
     def task(self, model: Any, learning: LearningSettings) -> LanguageTask:
         """Language modelling, as the training loop sees it."""
-        data = self.data
-        return LanguageTask(model, data.train, data.valid, data.facts["valid_bytes"], model.config.width, learning)
+        return LanguageTask(model, self.data, model.config.width, learning)
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""

@@ -12,26 +12,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.special_tokens import SpecialTokens
+from heedful.data.prepared_text import PreparedText
+from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
+from heedful.decoding.seam import DecodingModel
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.task import Indices, LearningSettings, Validation
 
 Ids = NDArray[np.integer]
+# Of the example in a validation.
+SHOWN_TOKENS = 30
 
 
-class CausalModel(Protocol):
+class CausalModel(DecodingModel, Protocol):
     """A model that predicts each token from those before it."""
 
     output: nn.Linear
     max_length: int
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-
-    @property
-    def special_tokens(self) -> SpecialTokens:
-        """Where the vocabulary has its special tokens."""
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """What the output layer is applied to."""
@@ -103,12 +99,10 @@ def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[flo
 class LanguageTask:
     """A text, the model that learns from it, and its validation."""
 
-    def __init__(
-        self, model: CausalModel, train: Ids, valid: Ids, valid_bytes: int, width: int, settings: LearningSettings
-    ) -> None:
-        self.model, self.train, self.valid, self.valid_bytes = model, train, valid, valid_bytes
-        self.width, self.settings = width, settings
-        self.length = min(model.max_length, len(train) - 1)
+    def __init__(self, model: CausalModel, data: PreparedText, width: int, settings: LearningSettings) -> None:
+        self.model, self.data, self.width, self.settings = model, data, width, settings
+        self.train = data.train
+        self.length = min(model.max_length, len(self.train) - 1)
 
     @property
     def largest_loss(self) -> float:
@@ -137,6 +131,18 @@ class LanguageTask:
             return language_loss(self.model, batch, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
-        """The loss over all of the held-out text."""
-        total, tokens = text_loss(self.model, self.valid, self.settings.tokens_per_batch)
-        return Validation(total / tokens, {"bits per byte": total / math.log(2) / self.valid_bytes})
+        """The loss over all of the held-out text, and how the model would continue its beginning."""
+        data, tokenizer = self.data, self.data.tokenizer
+        total, tokens = text_loss(self.model, data.valid, self.settings.tokens_per_batch)
+        prompt = data.valid[1 : 1 + min(SHOWN_TOKENS, self.model.max_length // 2)].tolist()
+        end = self.model.special_tokens.end
+        prompt = prompt[: prompt.index(end)] if end in prompt else prompt
+        options = DecodingOptions(max_length=SHOWN_TOKENS, sampling=SamplingOptions(0.7))
+        (found,) = decode(self.model, [Request(0, prompt)], options, 1)
+        example = {"held out": tokenizer.decode(prompt), "continued": tokenizer.decode(found.hypotheses[0].tokens)}
+        bits = total / math.log(2) / data.facts["valid_bytes"]
+        return Validation(total / tokens, {"bits per byte": bits}, [_on_one_line(example)])
+
+
+def _on_one_line(example: dict[str, str]) -> dict[str, str]:
+    return {name: " ".join(text.split()) for name, text in example.items()}

@@ -89,7 +89,7 @@ class RunDisplay:
         """The model was measured."""
         self.last_validation = row
         self.console.print(
-            f"validation at step {row['step']:,}: loss {row['loss']:.4f}, {_scores(row)}({row['seconds']:.1f} s)",
+            f"validation at step {row['step']:,}: loss {row['loss']:.4f}{_scores(row)} ({row['seconds']:.1f} s)",
             highlight=False,
             soft_wrap=True,
         )
@@ -132,7 +132,7 @@ class RunDisplay:
 
 
 def _scores(row: dict[str, Any]) -> str:
-    return "".join(f"{name} {row[name]:.2f}, " for name in SCORES if name in row)
+    return "".join(f", {name} {row[name]:.2f}" for name in SCORES if name in row)
 
 
 def display_on_stderr() -> RunDisplay:

@@ -1,7 +1,12 @@
+from pathlib import Path
+
 import numpy as np
+import pytest
 import torch
 
 from heedful.config import from_dict
+from heedful.data.prepared_text import PreparedText
+from heedful.data.tokenizer import Tokenizer
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.tasks.language_modeling import LanguageTask, collate_windows, language_loss, text_loss
 from heedful.tasks.task import LearningSettings
@@ -23,7 +28,9 @@ def text(length: int, ends: tuple[int, ...] = ()) -> np.ndarray:
 
 
 def task(ids: np.ndarray, length: int = 13) -> LanguageTask:
-    return LanguageTask(small_model(length), ids, ids, len(ids), 12, LearningSettings(40, 0.0, False, 7))
+    tokenizer = Tokenizer.of_characters(["abcdefghijklmno"])
+    data = PreparedText(ids, ids, tokenizer, "", {"valid_bytes": len(ids)}, Path("report"))
+    return LanguageTask(small_model(length), data, 12, LearningSettings(40, 0.0, False, 7))
 
 
 def test_windows_are_cut_where_they_are_said_to_begin() -> None:
@@ -82,3 +89,9 @@ def test_halves_add_up_to_the_whole() -> None:
     torch.testing.assert_close(total, language_loss(model, batch, 0.1)[0], atol=1e-4, rtol=0)
     (single, *_) = collate_windows(text(29), np.array([3]), 5, END).halves()
     assert len(single.halves()) == 1 and single.halves()[0] is single
+
+
+def test_validation_measures_and_shows_how_the_text_would_go_on() -> None:
+    found = task(text(97)).validate()
+    assert found.scores["bits per byte"] == pytest.approx(found.loss * 96 / 97 / np.log(2))
+    assert found.examples[0]["held out"] and found.examples[0]["continued"]
