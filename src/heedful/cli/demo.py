@@ -2,99 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from heedful.errors import UserError
 
-    from heedful.demo import DemoResult
-
-SHOWN_EXAMPLES = 8
-SHADES = " ░▒▓█"
+# What is shown -> the module of package `demo`, and the time that its training takes.
+DEMOS = {
+    "translation": ("translation", "90s"),
+    "language-model": ("language_model", "75s"),
+}
 
 
 @click.command()
-@click.option(
-    "--to", "language", default="de", show_default=True, metavar="CODE", help="Target language: de, fr, es, ja ..."
-)
-@click.option("--out", metavar="FOLDER", help="Where the model goes; by default demo-en-CODE.")
-@click.option("--budget", default="90s", show_default=True, metavar="TIME", help="Time for training.")
-@click.option("--seed", default=1, show_default=True, help="Of the generated phrases.")
-def demo(language: str, out: str | None, budget: str, seed: int) -> None:
-    """Train and try a small translation model on built-in data, within two minutes.
+@click.argument("what", type=click.Choice(list(DEMOS)), default="translation")
+@click.option("--to", "language", metavar="CODE", help="The target language of the translation, by default de.")
+@click.option("--out", metavar="FOLDER", help="Where the model goes; by default demo-WHAT, or demo-en-CODE.")
+@click.option("--budget", metavar="TIME", help="Time for training; by default what suits two cores.")
+@click.option("--seed", default=1, show_default=True, help="Of the generated data.")
+def demo(what: str, language: str | None, out: str | None, budget: str | None, seed: int) -> None:
+    """Train and try a small model on built-in data, within two minutes, without network.
 
-    The phrases (dates, times, amounts, units, lists of countries and languages) are generated from the Unicode
-    CLDR, and need no network.
+    \b
+    translation     dates, amounts, units and lists, generated from the Unicode CLDR
+    language-model  the Python language reference, which comes with Python
 
     \b
     heedful demo
     heedful demo --to ja
+    heedful demo language-model
     """
     from rich.console import Console
 
-    from heedful.data.demo_corpus import check_language
     from heedful.training.display import display_on_stderr
 
-    check_language(language)
-    folder = out or f"demo-en-{language}"
+    if language and what != "translation":
+        raise UserError(f"--to is for the translation demo: {what} has no target language")
+    name, usual = DEMOS[what]
+    budget = budget or usual
+    folder = out or (f"demo-en-{language or 'de'}" if what == "translation" else f"demo-{what}")
     with display_on_stderr() as display:
-        display.message(f"English to {language}: phrases generated from the Unicode CLDR; {budget} of training")
-        from heedful.demo import run_demo
+        if what == "translation":
+            from heedful.data.demo_corpus import check_language
 
-        result = run_demo(language, Path(folder), budget, seed, display)
-    show(Console(), result, folder)
-
-
-def show(console: Console, result: DemoResult, folder: str) -> None:
-    """The table of unseen examples, the scores, the attention picture, and what to try next."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title="phrases that were not in the training data", title_justify="left")
-    for column in ("English", "translation", "reference", ""):
-        table.add_column(column, overflow="fold")
-    for example in result.examples[:SHOWN_EXAMPLES]:
-        right = example.translation == example.reference
-        mark = Text("=", style="green") if right else Text("≠", style="red")
-        table.add_row(Text(example.source), Text(example.translation), Text(example.reference), mark)
-    console.print(table)
-    count = len(result.examples)
-    console.print(
-        f"exact matches: {result.exact:.1%} of {count} unseen phrases; BLEU {result.bleu:.1f}\n", highlight=False
-    )
-    _attention(console, result)
-    console.print(
-        Text(f"""next:
-  echo 'March 3, 2031' | heedful translate {folder}
-  heedful translate {folder} --nbest 3 --scores --alignment
-  heedful info {folder}
-  heedful demo --to fr
-  heedful train translation --source your.en --target your.de --out en-de"""),
-        soft_wrap=True,
-    )
-
-
-def _attention(console: Console, result: DemoResult) -> None:
-    """Cross-attention of one example of middle length as shades."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from heedful.demo import attention_picture
-
-    fitting = [each for each in result.examples if 4 <= len(each.source.split()) <= 7]
-    example = (fitting or result.examples)[0]
-    sources, targets, weights = attention_picture(result.translator, example.source, example.translation)
-    table = Table(
-        title="what each output word attended to (mean of all heads and layers)", title_justify="left", box=None
-    )
-    table.add_column("")
-    for word in sources:
-        table.add_column(Text(word), justify="center")
-    for word, row in zip(targets, weights, strict=True):
-        shades = [SHADES[min(len(SHADES) - 1, round(weight * (len(SHADES) - 1)))] * 3 for weight in row]
-        table.add_row(Text(word), *(Text(shade) for shade in shades))
-    console.print(table)
-    console.print()
+            check_language(language or "de")
+        module = importlib.import_module(f"heedful.demo.{name}")
+        display.message(f"{module.WHAT}; {budget} of training")
+        arguments = (language or "de",) if what == "translation" else ()
+        result = module.run_demo(*arguments, Path(folder), budget, seed, display)
+    module.show(Console(), result, folder)

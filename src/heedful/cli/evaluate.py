@@ -3,64 +3,98 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
+
+from heedful.errors import UserError
+
+Options = dict[str, Any]
 
 
 @click.command()
 @click.argument("model")
-@click.option("--source", required=True, metavar="FILE", help="Source text of the test set.")
-@click.option("--reference", required=True, metavar="FILE", help="Its translation by people, line by line.")
+@click.option("--source", metavar="FILE", help="Translation: source text of the test set.")
+@click.option("--reference", metavar="FILE", help="Translation: its translation by people, line by line.")
+@click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
-def evaluate(
-    model: str,
-    source: str,
-    reference: str,
-    beam: int,
-    length_penalty: float,
-    batch_size: int,
-    workers: int | None,
-    device: str,
-    as_json: bool,
-) -> None:
-    """Measure a model on a test set: BLEU, chrF, perplexity, sentences a second.
+def evaluate(model: str, as_json: bool, **options: Any) -> None:
+    """Measure a model on a test set.
+
+    Translation: BLEU, chrF, perplexity, sentences a second. Language models: perplexity and bits per byte over the
+    whole text.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
+    heedful evaluate my-gpt --text test.txt
     """
-    from pathlib import Path
+    from heedful.model_folder import check_model_folder
 
+    task = check_model_folder(Path(model)).task
+    if task not in EVALUATIONS:
+        raise UserError(f"{model}: there is no evaluation of the task {task!r}")
+    needed, evaluation = EVALUATIONS[task]
+    for name in needed:
+        if not options[name]:
+            flags = " and ".join(f"--{each}" for each in needed)
+            raise UserError(f"{model} is a {task.replace('_', ' ')}: give {flags}")
+    figures, lines = evaluation(model, options)
+    click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
+
+
+def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import read_aligned
     from heedful.cli.translate import number_of_workers
     from heedful.decoding.options import DecodingOptions
     from heedful.evaluation import evaluate_translation
     from heedful.line_translation import LineSettings
-    from heedful.model_folder import check_model_folder
 
-    check_model_folder(Path(model))
-    sources, references = read_aligned(source, reference)
-    options = DecodingOptions(beam=beam, length_penalty=length_penalty)
-    settings = LineSettings(model, options, device, batch_size=batch_size)
+    source = options["source"]
+    sources, references = read_aligned(source, options["reference"])
+    search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
+    settings = LineSettings(model, search, options["device"], batch_size=options["batch_size"])
 
     def remark(number: int, text: str) -> None:
         click.echo(f"heedful: line {number} of {source} {text}", err=True)
 
-    result = evaluate_translation(settings, number_of_workers(workers, device), sources, references, remark)
-    if as_json:
-        figures = asdict(result)
-        del figures["translations"]
-        click.echo(json.dumps(figures, indent=1))
-        return
-    click.echo(f"BLEU        {result.bleu:.2f}  {result.bleu_signature}")
-    click.echo(f"chrF        {result.chrf:.2f}  {result.chrf_signature}")
-    click.echo(f"perplexity  {result.perplexity:.3f}  per subword of the references")
-    click.echo(
+    workers = number_of_workers(options["workers"], options["device"])
+    result = evaluate_translation(settings, workers, sources, references, remark)
+    figures = asdict(result)
+    del figures["translations"]
+    return figures, [
+        f"BLEU        {result.bleu:.2f}  {result.bleu_signature}",
+        f"chrF        {result.chrf:.2f}  {result.chrf_signature}",
+        f"perplexity  {result.perplexity:.3f}  per subword of the references",
         f"speed       {result.sentences / result.seconds:.1f} sentences/s "
-        f"({result.sentences:,} in {result.seconds:.1f} s, start of the workers included)"
-    )
+        f"({result.sentences:,} in {result.seconds:.1f} s, start of the workers included)",
+    ]
+
+
+def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
+    from heedful.cli.files import read_whole_texts
+    from heedful.pipelines import LanguageModel, load
+
+    pipeline = load(model, options["device"])
+    assert isinstance(pipeline, LanguageModel)
+    result = pipeline.score(read_whole_texts(options["text"]))
+    figures = {**asdict(result), "perplexity": result.perplexity, "bits_per_byte": result.bits_per_byte}
+    return figures, [
+        f"loss           {result.loss:.4f}  nats per token, {result.tokens:,} tokens",
+        f"perplexity     {result.perplexity:.3f}  per token",
+        f"bits per byte  {result.bits_per_byte:.4f}  {result.bytes:,} bytes",
+    ]
+
+
+# By the task in config.json: the options that are needed, and what measures.
+EVALUATIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Options], tuple[dict[str, Any], list[str]]]]] = {
+    "translation": (("source", "reference"), _translation),
+    "language_model": (("text",), _language_model),
+}

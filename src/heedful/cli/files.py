@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from heedful.data.text_files import MAX_LINE_BYTES, expand_files, read_lines
+from heedful.data.text_files import MAX_LINE_BYTES, expand_files, read_lines, unpacked_blocks
 from heedful.errors import UserError
 
 
@@ -43,3 +43,15 @@ def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
     if not sources:
         raise UserError(f"{source} and {target} are empty")
     return sources, targets
+
+
+def read_whole_texts(patterns: tuple[str, ...]) -> list[str]:
+    """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
+    texts = []
+    for file in expand_files(patterns):
+        raw = b"".join(unpacked_blocks(file)).replace(b"\r\n", b"\n")
+        text = raw.decode("utf-8", "replace")
+        if text.encode("utf-8") != raw:
+            click.echo(f"heedful: {file} is not valid UTF-8: read with U+FFFD", err=True)
+        texts.append(text)
+    return texts

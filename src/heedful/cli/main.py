@@ -26,6 +26,7 @@ VERBS = {
     "evaluate": "Measure a model on a test set.",
     "score": "Give the log-probability of given translations.",
     "info": "Show what a model folder holds.",
+    "import": "Make a heedful model of a Hugging Face folder.",
 }
 
 
@@ -38,8 +39,9 @@ class _Verbs(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        module = importlib.import_module(f"heedful.cli.{name}")
-        command: click.Command = getattr(module, name)
+        # `import` is a word of the language itself.
+        place = "import_" if name == "import" else name
+        command: click.Command = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -25,12 +25,6 @@ DocumentUnit = Literal["file", "line"]
 # All control characters but tab and newline.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-RULES = {
-    "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
-    "control characters": "Control characters, tabs and newlines excepted, are replaced by spaces.",
-    "over-long": f"Where each line is a document, one of more than {MAX_LINE_BYTES:,} bytes is cut there.",
-}
-
 
 class TextPart(NamedTuple):
     """A part of a document, and whether the document ends with it."""
@@ -101,14 +95,16 @@ def spooled_files(patterns: tuple[str, ...], folder: Path) -> tuple[CorpusFile, 
 
 
 def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
-    line, previous = 1, ""
+    line, previous, blank = 1, "", True
     for raw in _cut_blocks(file):
         text = _clean(raw.replace(b"\r\n", b"\n"), file.name, line, report)
         line += raw.count(b"\n")
-        if previous:
+        if not blank:
             yield TextPart(previous, False)
-        previous = text
-    if previous.strip():
+            previous = ""
+        previous += text
+        blank = blank and not text.strip()
+    if not blank:
         yield TextPart(previous, True)
 
 

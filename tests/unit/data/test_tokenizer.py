@@ -12,6 +12,7 @@ from heedful.data.tokenizer import (
     SMALLEST_VOCABULARY,
     SPECIAL_TOKENS,
     START,
+    UNKNOWN_TOKEN,
     Tokenizer,
     choose_vocabulary_size,
 )
@@ -151,3 +152,11 @@ def test_words_are_counted_by_spaces() -> None:
     ]
     assert [each.strip() for each in texts] == ["red", "dogs", "run!"]
     assert tokenizer.word_of_token([]) == []
+
+
+@given(st.text())
+def test_characters_are_looked_up_as_the_library_would(text: str) -> None:
+    tokenizer = Tokenizer.of_characters(["abc\n é"])
+    assert tokenizer.encode(text) == tokenizer._engine.encode(text, add_special_tokens=False).ids
+    known = "".join(each if each in "abc\n é" else UNKNOWN_TOKEN for each in text)
+    assert tokenizer.decode(tokenizer.encode(text)) == known

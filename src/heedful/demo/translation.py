@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filelock
 import sacrebleu
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from heedful.alignment import Aligner
 from heedful.data.demo_corpus import generate_pairs
 from heedful.data.tokenizer import words
-from heedful.errors import UserError
+from heedful.demo.folder import fresh_folder
 from heedful.jobs.translation import TranslationData
 from heedful.pipelines.loading import load_translator
 from heedful.pipelines.translator import Translator
@@ -21,6 +22,7 @@ from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig
 
+WHAT = "phrases generated from the Unicode CLDR, to be translated from English"
 TRAINING_PAIRS = 20_000
 UNSEEN_PAIRS = 300
 # Dates and amounts follow rules: with so many examples of each there is nothing to overfit, hence no dropout.
@@ -33,6 +35,10 @@ SETTINGS: dict[str, Any] = {
         "label_smoothing": 0.05,
     },
 }
+
+
+SHOWN_EXAMPLES = 8
+SHADES = " ░▒▓█"
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,7 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     pairs = generate_pairs(language, TRAINING_PAIRS + UNSEEN_PAIRS, seed)
     unseen, known = pairs[:UNSEEN_PAIRS], pairs[UNSEEN_PAIRS:]
-    _clear(out)
-    table = out / "run" / f"demo.en-{language}.tsv"
-    table.parent.mkdir(parents=True)
+    table = fresh_folder(out) / f"demo.en-{language}.tsv"
     table.write_text("".join(f"{source}\t{target}\n" for source, target in known), encoding="utf-8", newline="\n")
     settings = {**SETTINGS, "training": {**SETTINGS["training"], "limit": {"budget": budget}}}
     data = TranslationData(tsv=(str(table),), source_language="en", target_language=language)
@@ -76,21 +80,6 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     return DemoResult(translator, examples, exact, bleu)
 
 
-def _clear(out: Path) -> None:
-    """Remove the results of an earlier demo, and nothing else."""
-    if not out.exists():
-        return
-    if not list(out.glob("run/demo.en-*.tsv")):
-        raise UserError(f"{out} exists and is not of an earlier demo: choose another folder with --out")
-    lock = filelock.FileLock(out / "run" / "lock")
-    try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout:
-        raise UserError(f"another demo is at work in {out}: wait for it, or choose another --out") from None
-    lock.release()
-    shutil.rmtree(out)
-
-
 def attention_picture(
     translator: Translator, source: str, target: str
 ) -> tuple[list[str], list[str], list[list[float]]]:
@@ -99,3 +88,47 @@ def attention_picture(
     encoded = [translator.tokenizer.encode(text) for text in (source, target)]
     weights = aligner.word_weights([encoded[0]], [encoded[1]])[0]
     return words(source), words(target), weights.tolist()
+
+
+def show(console: Console, result: DemoResult, folder: str) -> None:
+    """The table of unseen examples, the scores, the attention picture, and what to try next."""
+    table = Table(title="phrases that were not in the training data", title_justify="left")
+    for column in ("English", "translation", "reference", ""):
+        table.add_column(column, overflow="fold")
+    for example in result.examples[:SHOWN_EXAMPLES]:
+        right = example.translation == example.reference
+        mark = Text("=", style="green") if right else Text("≠", style="red")
+        table.add_row(Text(example.source), Text(example.translation), Text(example.reference), mark)
+    console.print(table)
+    count = len(result.examples)
+    console.print(
+        f"exact matches: {result.exact:.1%} of {count} unseen phrases; BLEU {result.bleu:.1f}\n", highlight=False
+    )
+    _attention(console, result)
+    console.print(
+        Text(f"""next:
+  echo 'March 3, 2031' | heedful translate {folder}
+  heedful translate {folder} --nbest 3 --scores --alignment
+  heedful info {folder}
+  heedful demo --to fr
+  heedful train translation --source your.en --target your.de --out en-de"""),
+        soft_wrap=True,
+    )
+
+
+def _attention(console: Console, result: DemoResult) -> None:
+    """Cross-attention of one example of middle length as shades."""
+    fitting = [each for each in result.examples if 4 <= len(each.source.split()) <= 7]
+    example = (fitting or result.examples)[0]
+    sources, targets, weights = attention_picture(result.translator, example.source, example.translation)
+    table = Table(
+        title="what each output word attended to (mean of all heads and layers)", title_justify="left", box=None
+    )
+    table.add_column("")
+    for word in sources:
+        table.add_column(Text(word), justify="center")
+    for word, row in zip(targets, weights, strict=True):
+        shades = [SHADES[min(len(SHADES) - 1, round(weight * (len(SHADES) - 1)))] * 3 for weight in row]
+        table.add_row(Text(word), *(Text(shade) for shade in shades))
+    console.print(table)
+    console.print()

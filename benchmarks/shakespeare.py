@@ -1,0 +1,161 @@
+"""Characters of tiny Shakespeare: beside Hugging Face in the same seconds, and as good as 30 minutes allow.
+
+    .venv/bin/python benchmarks/shakespeare.py --data ../shared/data/tinyshakespeare
+
+The data is input.txt of https://github.com/karpathy/char-rnn (tinyshakespeare), plain or .gz; the first 90 % are for
+training. Hugging Face's GPT2LMHeadModel is trained as nanoGPT's README says for a CPU: 4 layers, width 128, context 64,
+batches of 12, 2000 steps, no dropout. Then heedful gets the seconds that this took. All losses are over the whole
+validation part, in windows of the model's context that do not overlap. Stopped and started again, it goes on where
+it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import results
+import torch
+
+from heedful.data.text_files import unpacked_blocks
+from heedful.pipelines import LanguageModel, load
+from heedful.tasks.language_modeling import text_loss
+
+COMMAND = "python benchmarks/shakespeare.py"
+CONTEXT, BATCH, STEPS = 64, 12, 2000
+SAME_SIZE = {
+    "model.width": 128,
+    "model.max_length": CONTEXT,
+    "model.stack.num_layers": 4,
+    "model.stack.dropout": 0.0,
+    "training.batches.tokens_per_step": 2048,
+    "training.schedule.learning_rate": 0.004,
+    "training.saving.validations": 1,
+}
+FREE = {
+    "model.width": 192,
+    "model.max_length": 192,
+    "model.stack.num_layers": 6,
+    "model.stack.attention.num_heads": 6,
+    "model.stack.attention.num_key_value_heads": 3,
+    "model.stack.feed_forward.inner_width": 512,
+    "model.stack.dropout": 0.15,
+    "training.batches.tokens_per_step": 4608,
+    "training.schedule.learning_rate": 0.002,
+}
+
+
+def main() -> None:
+    """Train all three, measure, write the result file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/tinyshakespeare"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/runs/shakespeare"))
+    parser.add_argument("--budget", default="30m", help="for the model of our choosing")
+    options = parser.parse_args()
+    train, valid = split(options.data, options.out)
+    rows = []
+    theirs = once(options.out / "huggingface.json", lambda: huggingface(train, valid))
+    seconds = theirs["seconds"]
+    rows.append(row("Hugging Face GPT-2, nanoGPT's CPU recipe: loss", theirs["loss"], "nats/character", "-", seconds))
+    rows.append(row("Hugging Face GPT-2: training time", seconds, "s", "-", seconds))
+    ours = once(options.out / "same.json", lambda: heedful(options.out / "same", f"{seconds}s", SAME_SIZE, valid))
+    required = f"<= {theirs['loss'] - 0.08:.4f}"
+    rows.append(row("heedful, same size and seconds: loss", ours["loss"], "nats/character", required, ours["seconds"]))
+    gain = round(theirs["loss"] - ours["loss"], 4)
+    rows.append(row("gain over Hugging Face", gain, "nats/character", ">= 0.08", ours["seconds"]))
+    free = once(options.out / "free.json", lambda: heedful(options.out / "free", options.budget, FREE, valid))
+    rows.append(row("heedful, free choice: loss", free["loss"], "nats/character", "<= 1.58", free["seconds"]))
+    rows.append(row("heedful, free choice: time", free["seconds"] / 60, "minutes", "<= 30", free["seconds"]))
+    results.write("shakespeare", rows)
+
+
+def row(measure: str, value: float, unit: str, required: str, seconds: float) -> dict[str, Any]:
+    """One measured figure of this benchmark."""
+    return results.row(measure, round(value, 4), unit, required, seconds, COMMAND)
+
+
+def once(file: Path, measure: Any) -> dict[str, float]:
+    """A measurement, or the one that an earlier start has made."""
+    if not file.exists():
+        found = measure()
+        file.write_text(json.dumps(found), encoding="utf-8")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def split(data: Path, out: Path) -> tuple[str, str]:
+    """The first 90 % and the rest, also as files."""
+    text = b"".join(unpacked_blocks(next(data.glob("input.txt*")))).decode("utf-8")
+    border = int(0.9 * len(text))
+    out.mkdir(parents=True, exist_ok=True)
+    for name, part in (("train.txt", text[:border]), ("valid.txt", text[border:])):
+        (out / name).write_text(part, encoding="utf-8", newline="\n")
+    return text[:border], text[border:]
+
+
+def heedful(folder: Path, budget: str, settings: dict[str, Any], valid: str) -> dict[str, float]:
+    """Train with the command line, and measure."""
+    sets = [f"--set={name}={value}" for name, value in settings.items()]
+    files = ["--text", folder.parent / "train.txt", "--valid-text", folder.parent / "valid.txt"]
+    command = [sys.executable, "-m", "heedful", "train", "language-model", *map(str, files)]
+    command += ["--tokenizer", "characters", "--preset", "language_tiny", "--budget", budget, "--out", str(folder)]
+    subprocess.run([*command, *sets], check=True)
+    state = json.loads(max((folder / "run" / "checkpoints").glob("step-*/state.json")).read_text(encoding="utf-8"))
+    model = load(folder)
+    assert isinstance(model, LanguageModel)
+    total, tokens = text_loss(model.model, np.array(model.tokenizer.encode(valid)), 8192)
+    return {"loss": total / tokens, "seconds": state["elapsed"]}
+
+
+def huggingface(train: str, valid: str) -> dict[str, float]:
+    """nanoGPT's CPU recipe on transformers' model, with all cores."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    characters = sorted(set(train + valid))
+    ids = torch.tensor([characters.index(each) for each in train])
+    held_out = torch.tensor([characters.index(each) for each in valid])
+    torch.manual_seed(1337)
+    sizes = {"n_positions": CONTEXT, "n_embd": 128, "n_layer": 4, "n_head": 4}
+    drops = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    model = GPT2LMHeadModel(GPT2Config(len(characters), **sizes, **drops, bos_token_id=0, eos_token_id=0)).train()
+    matrices = [each for each in model.parameters() if each.dim() >= 2]
+    others = [each for each in model.parameters() if each.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True)
+    started = time.monotonic()
+    for step in range(STEPS):
+        for group in optimizer.param_groups:
+            group["lr"] = nanogpt_rate(step)
+        starts = torch.randint(len(ids) - CONTEXT, (BATCH,))
+        rows = torch.stack([ids[start : start + CONTEXT + 1] for start in starts])
+        logits = model(rows[:, :-1]).logits
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    seconds = time.monotonic() - started
+    model.eval()
+    total, tokens = 0.0, len(held_out) - 1
+    with torch.inference_mode():
+        for first in range(0, tokens, CONTEXT):
+            window = held_out[first : first + CONTEXT + 1][None]
+            logits = model(window[:, :-1]).logits[0]
+            total += float(torch.nn.functional.cross_entropy(logits, window[0, 1:], reduction="sum"))
+    return {"loss": total / tokens, "seconds": seconds}
+
+
+def nanogpt_rate(step: int) -> float:
+    """Warm-up over 100 steps to 1e-3, then a cosine down to 1e-4."""
+    if step < 100:
+        return 1e-3 * (step + 1) / 101
+    return 1e-4 + 0.5 * (1 + math.cos(math.pi * (step - 100) / (STEPS - 100))) * 9e-4
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Text classification: IMDB from scratch, IMDB with 1,000 labels after pretraining, and TREC.
+
+    .venv/bin/python benchmarks/text_classification.py --data ../shared/data imdb | few-labels | trec
+
+IMDB (aclImdb v1) is read from imdb/train.tsv.gz and imdb/test.tsv.gz, label TAB text; TREC (question classification)
+from trec/train.txt and trec/test.txt, COARSE:fine question. The test sets are looked at once, at the end: all
+settings are defaults or were chosen on held-out training data. Stopped and started again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import results
+
+RUNS = Path("benchmarks/runs/text_classification")
+LABELS, SEEDS = 1000, (1, 2, 3, 4, 5)
+
+
+def heedful(*arguments: object) -> str:
+    """Run a heedful command to its end, and give what it prints."""
+    print("+ heedful", *arguments, flush=True)
+    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def accuracy(model: Path, test: Path) -> float:
+    """The share of a test set that a model gets right, in percent."""
+    return 100 * json.loads(heedful("evaluate", model, "--data", test, "--json"))["accuracy"]
+
+
+def elapsed(model: Path) -> float:
+    """Seconds that a run took, all included."""
+    states = (model / "run" / "checkpoints").glob("step-*/state.json")
+    return float(json.loads(max(states).read_text(encoding="utf-8"))["elapsed"])
+
+
+def row(measure: str, value: float, unit: str, required: str, seconds: float, part: str) -> dict[str, Any]:
+    """One measured figure of this benchmark."""
+    command = f"python benchmarks/text_classification.py {part}"
+    return results.row(measure, round(value, 2), unit, required, seconds, command)
+
+
+def imdb(data: Path, budget: str) -> None:
+    """All labels, from scratch."""
+    model = RUNS / "imdb"
+    heedful("train", "classifier", "--data", data / "imdb" / "train.tsv.gz", "--out", model, "--budget", budget)
+    seconds = elapsed(model)
+    found = accuracy(model, data / "imdb" / "test.tsv.gz")
+    rows = [
+        row("IMDB from scratch: test accuracy", found, "%", ">= 88.5", seconds, "imdb"),
+        row("IMDB from scratch: training time, all included", seconds / 60, "minutes", "<= 15", seconds, "imdb"),
+    ]
+    results.write("imdb", rows)
+
+
+def few_labels(data: Path, budget: str) -> None:
+    """1,000 labels, with and without pretraining on the text of the others, for five seeds."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    with gzip.open(data / "imdb" / "train.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+        lines = sorted(set(file.read().splitlines()))
+    random.Random(0).shuffle(lines)
+    unlabelled = RUNS / "unlabelled.txt"
+    texts = [line.split("\t", 1)[1] for line in lines[LABELS:]]
+    unlabelled.write_text("\n".join(texts) + "\n", encoding="utf-8", newline="\n")
+    labelled = RUNS / "labelled.tsv"
+    labelled.write_text("\n".join(lines[:LABELS]) + "\n", encoding="utf-8", newline="\n")
+    pretrained = RUNS / "pretrained"
+    heedful(
+        *("train", "masked-language-model", "--text", unlabelled, "--document", "line"),
+        *("--out", pretrained, "--budget", budget),
+    )
+    scores: dict[str, list[float]] = {"from scratch": [], "pretrained": []}
+    seconds = elapsed(pretrained)
+    for seed in SEEDS:
+        for kind, start in (("from scratch", []), ("pretrained", ["--from", pretrained])):
+            model = RUNS / f"{kind.replace(' ', '-')}-{seed}"
+            heedful(
+                *("train", "classifier", "--data", labelled, "--out", model, "--budget", "60s"),
+                *(f"--set=training.seed={seed}", *start),
+            )
+            seconds += elapsed(model)
+            scores[kind].append(accuracy(model, data / "imdb" / "test.tsv.gz"))
+    means = {kind: statistics.mean(values) for kind, values in scores.items()}
+    rows = []
+    for kind, values in scores.items():
+        each = ", ".join(f"{value:.2f}" for value in values)
+        rows.append(
+            row(f"IMDB, 1,000 labels, {kind}: mean of 5 seeds", means[kind], f"% ({each})", "-", seconds, "few")
+        )
+        rows.append(row(f"IMDB, 1,000 labels, {kind}: deviation", statistics.stdev(values), "%", "-", seconds, "few"))
+    gain = means["pretrained"] - means["from scratch"]
+    rows.append(row("gain by pretraining", gain, "points", ">= 3", seconds, "few-labels"))
+    results.write("imdb_few_labels", rows)
+
+
+def trec(data: Path, budget: str) -> None:
+    """The six coarse classes of questions."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    for name in ("train", "test"):
+        lines = (data / "trec" / f"{name}.txt").read_text(encoding="latin-1").splitlines()
+        rows = [line.split(" ", 1) for line in lines if line.strip()]
+        table = "".join(f"{label.split(':')[0]}\t{text}\n" for label, text in rows)
+        (RUNS / f"trec-{name}.tsv").write_text(table, encoding="utf-8", newline="\n")
+    model = RUNS / "trec"
+    heedful("train", "classifier", "--data", RUNS / "trec-train.tsv", "--out", model, "--budget", budget)
+    seconds = elapsed(model)
+    found = accuracy(model, RUNS / "trec-test.tsv")
+    results.write("trec", [row("TREC coarse: test accuracy", found, "%", ">= 86", seconds, "trec")])
+
+
+PARTS = {"imdb": (imdb, "15m"), "few-labels": (few_labels, "20m"), "trec": (trec, "3m")}
+
+
+def main() -> None:
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--budget", help="for the training (few-labels: the pretraining)")
+    options = parser.parse_args()
+    measure, usual = PARTS[options.part]
+    measure(options.data, options.budget or usual)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Foreign formats, one small mapping file each."""

@@ -1,0 +1,118 @@
+"""Marian (OPUS-MT) in Hugging Face's layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.errors import UserError
+from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.layers.embeddings import EmbeddingConfig
+from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.positions import SinusoidHalvesPositions
+from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.special_tokens import SpecialTokens
+
+
+def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+    """MarianMTModel."""
+    settings = _settings(config)
+    _check_positions(settings.width, tensors)
+    # The other names of shared tables hold the same once more.
+    if settings.shared_embeddings:
+        tensors.drop(lambda name: name.endswith("embed_tokens.weight"))
+    if settings.tied_output:
+        tensors.drop(lambda name: name == "lm_head.weight")
+    found = _embeddings(settings, tensors)
+    for layer in range(settings.encoder.num_layers):
+        theirs, ours = f"model.encoder.layers.{layer}", f"encoder.{layer}"
+        found |= _self_attention(theirs, ours, tensors) | _feed_forward(theirs, ours, tensors)
+    for layer in range(settings.decoder.num_layers):
+        theirs, ours = f"model.decoder.layers.{layer}", f"decoder.{layer}"
+        found |= _self_attention(theirs, ours, tensors) | _feed_forward(theirs, ours, tensors)
+        cross, place = f"{theirs}.encoder_attn", f"{ours}.cross_attention"
+        found |= tensors.take_layer(f"{cross}.q_proj", f"{place}.query_projection")
+        found |= tensors.take_packed([f"{cross}.k_proj", f"{cross}.v_proj"], f"{place}.key_value_projection")
+        found |= tensors.take_layer(f"{cross}.out_proj", f"{place}.output_projection")
+        found |= tensors.take_layer(f"{theirs}.encoder_attn_layer_norm", f"{ours}.cross_residual.norm")
+    return Imported("encoder_decoder", "translation", settings, found)
+
+
+def _check_positions(width: int, tensors: Tensors) -> None:
+    """The sinusoidal tables, if they are stored at all, must be those that we compute."""
+    for name in ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"):
+        if name in tensors:
+            table = tensors.take(name)
+            if not torch.allclose(table, SinusoidHalvesPositions(width, 2, len(table)).table, atol=1e-5):
+                raise UserError(f"{name} does not hold the usual sines and cosines, which is not supported")
+
+
+def _embeddings(settings: EncoderDecoderConfig, tensors: Tensors) -> dict[str, Tensor]:
+    # A table that is used in several places has the name of the first of them.
+    found = {"output.bias": tensors.take("final_logits_bias")[0]}
+    if settings.shared_embeddings:
+        return found | {"source_embedding.table.weight": tensors.take("model.shared.weight")}
+    found["source_embedding.table.weight"] = tensors.take("model.encoder.embed_tokens.weight")
+    found["target_embedding.table.weight"] = tensors.take("model.decoder.embed_tokens.weight")
+    if not settings.tied_output:
+        found["output.weight"] = tensors.take("lm_head.weight")
+    return found
+
+
+def _self_attention(theirs: str, ours: str, tensors: Tensors) -> dict[str, Tensor]:
+    inputs = [f"{theirs}.self_attn.{name}_proj" for name in "qkv"]
+    return {
+        **tensors.take_packed(inputs, f"{ours}.attention.query_key_value_projection"),
+        **tensors.take_layer(f"{theirs}.self_attn.out_proj", f"{ours}.attention.output_projection"),
+        **tensors.take_layer(f"{theirs}.self_attn_layer_norm", f"{ours}.attention_residual.norm"),
+    }
+
+
+def _feed_forward(theirs: str, ours: str, tensors: Tensors) -> dict[str, Tensor]:
+    return {
+        **tensors.take_layer(f"{theirs}.fc1", f"{ours}.feed_forward.inner_projection"),
+        **tensors.take_layer(f"{theirs}.fc2", f"{ours}.feed_forward.output_projection"),
+        **tensors.take_layer(f"{theirs}.final_layer_norm", f"{ours}.feed_forward_residual.norm"),
+    }
+
+
+def _settings(config: dict[str, Any]) -> EncoderDecoderConfig:
+    shared = config.get("share_encoder_decoder_embeddings", True)
+    if config.get("decoder_vocab_size", config["vocab_size"]) not in (None, config["vocab_size"]):
+        raise UserError("its decoder has a vocabulary of another size than its encoder, which is not supported")
+    require_setting(config, "static_position_embeddings", True, True)
+    require_setting(config, "normalize_before", False, False)
+    return EncoderDecoderConfig(
+        vocabulary_size=config["vocab_size"],
+        width=config["d_model"],
+        max_length=config["max_position_embeddings"],
+        positions="sinusoid_halves",
+        shared_embeddings=shared,
+        tied_output=config.get("tie_word_embeddings", True),
+        encoder=_stack(config, "encoder"),
+        decoder=_stack(config, "decoder"),
+        output_bias=True,
+        embedding=EmbeddingConfig(scaled=config.get("scale_embedding", False)),
+        special_tokens=SpecialTokens(
+            pad=config["pad_token_id"], start=config["decoder_start_token_id"], end=config["eos_token_id"]
+        ),
+    )
+
+
+def _stack(config: dict[str, Any], part: str) -> StackConfig:
+    return StackConfig(
+        num_layers=config[f"{part}_layers"],
+        dropout=config.get("dropout", 0.1),
+        attention=AttentionConfig(
+            num_heads=config[f"{part}_attention_heads"], dropout=config.get("attention_dropout", 0.0)
+        ),
+        feed_forward=FeedForwardConfig(
+            config[f"{part}_ffn_dim"],
+            activation(config.get("activation_function", "gelu")),
+            dropout=config.get("activation_dropout", 0.0),
+        ),
+    )
