@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
+from heedful.config import nearest
 from heedful.data.cleaning import clean_text
 from heedful.data.corpus import CorpusFile
-from heedful.data.documents import TextReport, spooled_files
+from heedful.data.documents import spooled_files
 from heedful.data.text_files import MAX_LINE_BYTES, read_lines
+from heedful.errors import UserError
 
 LabelUnit = Literal["text", "word"]
 
@@ -20,6 +22,13 @@ RULES = {
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
     "tagged sentences are read in pieces.",
 }
+
+
+class LineReport(Protocol):
+    """Who is told of lines that a rule applied to."""
+
+    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
+        """A line was changed, or left out."""
 
 
 class Example(NamedTuple):
@@ -43,18 +52,18 @@ class LabelledFiles:
         """The files that names or patterns stand for; standard input is copied into a folder, to be read twice."""
         return cls(spooled_files(patterns, spool_folder), unit)
 
-    def examples(self, report: TextReport | None = None) -> Iterator[Example]:
+    def examples(self, report: LineReport | None = None) -> Iterator[Example]:
         """All examples in order."""
         for file in self.files:
             yield from _labelled_lines(file, report) if self.unit == "text" else _tagged_sentences(file, report)
 
 
-def _labelled_lines(file: CorpusFile, report: TextReport | None) -> Iterator[Example]:
+def _labelled_lines(file: CorpusFile, report: LineReport | None) -> Iterator[Example]:
     for number, (label, *texts) in _columns(file, 3, report):
         yield Example((label,), tuple(texts), file.name, number)
 
 
-def _tagged_sentences(file: CorpusFile, report: TextReport | None) -> Iterator[Example]:
+def _tagged_sentences(file: CorpusFile, report: LineReport | None) -> Iterator[Example]:
     words: list[str] = []
     tags: list[str] = []
     first = 0
@@ -71,7 +80,7 @@ def _tagged_sentences(file: CorpusFile, report: TextReport | None) -> Iterator[E
 
 
 def _columns(
-    file: CorpusFile, most: int, report: TextReport | None, blank_lines: bool = False
+    file: CorpusFile, most: int, report: LineReport | None, blank_lines: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
     """The number and the clean columns of each line that is kept, at most so many; none for a blank line, if asked."""
 
@@ -96,3 +105,14 @@ def _columns(
             hit("blank", number, "left out")
         else:
             yield number, columns
+
+
+def label_numbers(example: Example, numbers: dict[str, int]) -> list[int]:
+    """The numbers of an example's labels; one that is not known is an error that says where it stands."""
+    for label in example.labels:
+        if label not in numbers:
+            raise UserError(
+                f"{example.file}, line {example.line}: the label {label!r} does not occur in the training data: "
+                f"{nearest(label, list(numbers))}"
+            )
+    return [numbers[label] for label in example.labels]

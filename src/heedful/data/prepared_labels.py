@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.config import nearest
 from heedful.data.documents import TextReport
 from heedful.data.framing import frame, frame_words
-from heedful.data.labelled_text import Example, LabelledFiles
+from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
 from heedful.data.pairs import token_dtype
 from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
 from heedful.data.prepared_text import SAMPLED_CHARACTERS
@@ -204,17 +203,8 @@ class _Encoder:
             flat = iter(self.tokenizer.encode_batch([text for example in block for text in example.texts]))
             for example in block:
                 ids = [next(flat) for _ in example.texts]
-                labels = self._labels(example)
+                labels = label_numbers(example, self.numbers)
                 yield example, self._text(ids, labels) if corpus.unit == "text" else self._words(ids, labels)
-
-    def _labels(self, example: Example) -> list[int]:
-        for label in example.labels:
-            if label not in self.numbers:
-                raise UserError(
-                    f"{example.file}, line {example.line}: the label {label!r} does not occur in the training data: "
-                    f"{nearest(label, list(self.numbers))}"
-                )
-        return [self.numbers[label] for label in example.labels]
 
     def _text(self, ids: list[list[int]], labels: list[int]) -> _Rows:
         framed = frame(ids, self.max_length, self.tokenizer.special_tokens)

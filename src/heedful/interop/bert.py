@@ -57,7 +57,9 @@ def _head(config: dict[str, Any], tensors: Tensors) -> Head:
     names = config.get("architectures") or ["BertForSequenceClassification"]
     heads: dict[str, Head] = {"BertForSequenceClassification": "classes", "BertForTokenClassification": "tags"}
     if names[0] not in heads:
-        raise UserError(f"a classifier of the architecture {names[0]!r} is not supported: heedful knows {', '.join(heads)}")
+        raise UserError(
+            f"a classifier of the architecture {names[0]!r} is not supported: heedful knows {', '.join(heads)}"
+        )
     return heads[names[0]]
 
 

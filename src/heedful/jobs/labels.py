@@ -81,7 +81,7 @@ class LabelData:
         """Copy the weights of the model to start from, if there is one."""
         start = starting_model(self.from_model)
         if start:
-            start.copy_to(model)
+            start.copy_to(model, self.kind.head)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,9 @@ class PreparedLabelJob:
             if self.data.train.has_pairs:
                 embedding = replace(embedding, segments=max(2, embedding.segments))
         if settings.token_dropout and tokenizer.special_tokens.mask is None:
-            raise UserError("model.token_dropout needs a vocabulary with a mask token, which this one has not: set it to 0")
+            raise UserError(
+                "model.token_dropout needs a vocabulary with a mask token, which this one has not: set it to 0"
+            )
         return replace(
             settings,
             vocabulary_size=size,

@@ -75,7 +75,7 @@ class MaskedTextData:
         """Copy the weights of the model to start from, if there is one."""
         start = starting_model(self.from_model)
         if start:
-            start.copy_to(model)
+            start.copy_to(model, "masked")
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,11 @@ class StartingModel:
         which = "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts afresh"
         return f"starting from {self.folder}: its tokenizer and {which}"
 
-    def copy_to(self, model: nn.Module) -> None:
-        """Give a fresh model these weights."""
+    def copy_to(self, model: nn.Module, head: str) -> None:
+        """Give a fresh model with that head these weights."""
         found = parameter_tensors(load_model_folder(self.folder).network)
         tensors = parameter_tensors(model)
-        kept = (POOLER,) if self.keeps_head(model.config.head) else (POOLER, *HEAD)
+        kept = (POOLER,) if self.keeps_head(head) else (POOLER, *HEAD)
         for name, tensor in found.items():
             if name == "positions.table" and name in tensors:
                 tensor = tensor[: len(tensors[name])]  # a model for shorter texts has the first positions

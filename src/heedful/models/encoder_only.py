@@ -113,6 +113,12 @@ class EncoderOnly(nn.Module):
         """Where the parameters are."""
         return self.embedding.table.weight.device
 
+    @property
+    def output_layer(self) -> nn.Linear:
+        """The last layer of a model that has a head."""
+        assert isinstance(self.output, nn.Linear)
+        return self.output
+
     def hidden(
         self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
     ) -> Tensor:

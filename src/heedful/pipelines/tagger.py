@@ -32,7 +32,9 @@ class Tagger(Encoder):
         A sentence that is longer than the model can take is read in pieces.
         """
         given = [sentences] if isinstance(sentences, str) else list(sentences)
-        words = [clean_text(each).split() if isinstance(each, str) else [clean_text(word) for word in each] for each in given]
+        words = [
+            clean_text(each).split() if isinstance(each, str) else [clean_text(word) for word in each] for each in given
+        ]
         flat = iter(self.tokenizer.encode_batch([word for sentence in words for word in sentence]))
         special, longest = self.model.special_tokens, self.model.max_length
         pieces = [

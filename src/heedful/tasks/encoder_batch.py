@@ -55,9 +55,7 @@ class EncoderBatch:
 
 def make_batch(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None, labels: Tensor) -> EncoderBatch:
     """A batch with its counts."""
-    return EncoderBatch(
-        ids_BT, lengths_B, segments_BT, labels, int((labels != NO_LABEL).sum()), int(lengths_B.sum())
-    )
+    return EncoderBatch(ids_BT, lengths_B, segments_BT, labels, int((labels != NO_LABEL).sum()), int(lengths_B.sum()))
 
 
 def label_features(model: EncoderOnly, batch: EncoderBatch) -> tuple[Tensor, Tensor]:
@@ -72,5 +70,5 @@ def label_features(model: EncoderOnly, batch: EncoderBatch) -> tuple[Tensor, Ten
 def encoder_loss(model: EncoderOnly, batch: EncoderBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over all labels, with and without label smoothing."""
     features_ND, labels_N = label_features(model, batch)
-    output = model.output
+    output = model.output_layer
     return linear_cross_entropy(features_ND, output.weight, labels_N, label_smoothing, output.bias)

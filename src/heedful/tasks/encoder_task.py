@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
 from heedful.data.batches import BucketedBatches
@@ -53,7 +53,7 @@ class EncoderTask:
     @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all answers alike."""
-        return 4.0 * math.log(max(FEWEST_OUTPUTS, len(self.model.output.weight)))
+        return 4.0 * math.log(max(FEWEST_OUTPUTS, self.model.output_layer.out_features))
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch; the indices go on counting from epoch to epoch, and so name it."""
@@ -75,8 +75,7 @@ class EncoderTask:
         total = 0.0
         labels: list[Tensor] = []
         predictions: list[Tensor] = []
-        output = self.model.output
-        assert isinstance(output, nn.Linear)
+        output = self.model.output_layer
         for indices in self.valid_batches:
             features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
             total += float(linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1])

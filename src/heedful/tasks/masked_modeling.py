@@ -34,13 +34,15 @@ class Masking:
 
     def hide(self, ids: Ids, epoch: int, index: int) -> tuple[Ids, Ids]:
         """The ids to show and the labels to guess: a function of the seed, the epoch and the text's index."""
+        mask = self.special_tokens.mask
+        assert mask is not None
         # Raw output of a bit generator, since only that is promised to stay the same in all numpy versions.
         random = np.random.PCG64([self.seed, epoch, index]).random_raw(3 * len(ids)).reshape(3, -1)
         ids = ids.astype(np.int64)  # stored ids are unsigned, and no label is negative
         chosen = self._choose(ids, random[0])
         share = random[1] * 2.0**-64
         shown = ids.copy()
-        shown[chosen & (share < MASKED)] = self.special_tokens.mask
+        shown[chosen & (share < MASKED)] = mask
         replaced = chosen & (share >= MASKED) & (share < MASKED + REPLACED)
         shown[replaced] = self.ordinary_tokens[random[2][replaced] % np.uint64(len(self.ordinary_tokens))]
         return shown, np.where(chosen, ids, NO_LABEL)
