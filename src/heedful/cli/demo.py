@@ -13,7 +13,7 @@ from heedful.errors import UserError
 DEMOS = {
     "translation": ("translation", "90s"),
     "language-model": ("language_model", "75s"),
-    "classifier": ("classifier", "45s"),
+    "classifier": ("classifier", "60s"),
 }
 
 

@@ -1,6 +1,7 @@
 """From files of labelled texts to token ids and label numbers, encoded once and used again."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -126,16 +127,18 @@ class _Preparation:
         held_out = set(held_out_sources(keys, HELD_OUT).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
-        train, valid = (_Writer(self.folder / part, tokenizer.vocabulary_size) for part in ("train", "valid"))
         encoder = _Encoder(tokenizer, {label: number for number, label in enumerate(labels)}, self.options.max_length)
-        for done, (example, rows) in enumerate(encoder.encode(corpora[0]), 1):
-            self._add(valid if _key(example) in held_out else train, example, rows)
-            self.progress("encoding", done, len(keys))
-        for corpus in corpora[1:]:
-            for example, rows in encoder.encode(corpus, self.report):
-                self._add(valid, example, rows)
+        with (
+            closing(_Writer(self.folder / "train", tokenizer.vocabulary_size)) as train,
+            closing(_Writer(self.folder / "valid", tokenizer.vocabulary_size)) as valid,
+        ):
+            for done, (example, rows) in enumerate(encoder.encode(corpora[0]), 1):
+                self._add(valid if _key(example) in held_out else train, example, rows)
+                self.progress("encoding", done, len(keys))
+            for corpus in corpora[1:]:
+                for example, rows in encoder.encode(corpus, self.report):
+                    self._add(valid, example, rows)
         for writer, purpose in ((train, "training"), (valid, "validation")):
-            writer.close()
             if not len(writer.ids):
                 raise UserError(f"No example is left for {purpose}: {self.report.path} lists each line and its rule.")
         return {
