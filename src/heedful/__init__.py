@@ -8,16 +8,35 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from heedful.errors import UserError
+    from heedful.jobs.labels import ClassifierData, TaggerData
     from heedful.jobs.language_model import TextData
+    from heedful.jobs.masked_language_model import MaskedTextData
     from heedful.jobs.translation import TranslationData
-    from heedful.pipelines import GenerationOptions, LanguageModel, Translation, Translator, load
+    from heedful.pipelines import (
+        Classifier,
+        Encoder,
+        GenerationOptions,
+        LanguageModel,
+        MaskedLanguageModel,
+        Tagger,
+        Translation,
+        Translator,
+        load,
+    )
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
 
 __all__ = [
+    "Classifier",
+    "ClassifierData",
+    "Encoder",
     "GenerationOptions",
     "LanguageModel",
+    "MaskedLanguageModel",
+    "MaskedTextData",
     "RunConfig",
+    "Tagger",
+    "TaggerData",
     "TextData",
     "Translation",
     "TranslationData",
@@ -29,9 +48,16 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Classifier": "heedful.pipelines",
+    "ClassifierData": "heedful.jobs.labels",
+    "Encoder": "heedful.pipelines",
     "GenerationOptions": "heedful.pipelines",
     "LanguageModel": "heedful.pipelines",
+    "MaskedLanguageModel": "heedful.pipelines",
+    "MaskedTextData": "heedful.jobs.masked_language_model",
     "RunConfig": "heedful.training.run_config",
+    "Tagger": "heedful.pipelines",
+    "TaggerData": "heedful.jobs.labels",
     "TextData": "heedful.jobs.language_model",
     "Translation": "heedful.pipelines",
     "TranslationData": "heedful.jobs.translation",

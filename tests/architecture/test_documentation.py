@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from heedful.data.cleaning import RULES
+from heedful.data.labelled_text import RULES as RULES_OF_LABELLED_TEXT
 
 ROOT = Path(__file__).parents[2]
 # One process trains the model that all of these use.
@@ -37,3 +38,9 @@ def test_the_rules_of_cleaning_are_documented_as_they_are() -> None:
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     for rule, sentence in RULES.items():
         assert f"| {rule.value} | {sentence} |" in text
+
+
+def test_the_rules_of_labelled_text_are_documented_as_they_are() -> None:
+    text = (ROOT / "docs" / "encoders.md").read_text(encoding="utf-8")
+    for rule, sentence in RULES_OF_LABELLED_TEXT.items():
+        assert f"| {rule} | {sentence} |" in text

@@ -13,6 +13,7 @@ from heedful.errors import UserError
 DEMOS = {
     "translation": ("translation", "90s"),
     "language-model": ("language_model", "75s"),
+    "classifier": ("classifier", "60s"),
 }
 
 
@@ -28,6 +29,7 @@ def demo(what: str, language: str | None, out: str | None, budget: str | None, s
     \b
     translation     dates, amounts, units and lists, generated from the Unicode CLDR
     language-model  the Python language reference, which comes with Python
+    classifier      which language is a phrase in? phrases generated from the Unicode CLDR
 
     \b
     heedful demo

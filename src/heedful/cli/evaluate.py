@@ -20,6 +20,7 @@ Options = dict[str, Any]
 @click.option("--source", metavar="FILE", help="Translation: source text of the test set.")
 @click.option("--reference", metavar="FILE", help="Translation: its translation by people, line by line.")
 @click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
+@click.option("--data", metavar="FILE", multiple=True, help="Classifiers and taggers: labelled text, as for training.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
@@ -30,11 +31,12 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     """Measure a model on a test set.
 
     Translation: BLEU, chrF, perplexity, sentences a second. Language models: perplexity and bits per byte over the
-    whole text.
+    whole text. Classifiers and taggers: accuracy, macro F1 and which label was taken for which.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
     heedful evaluate my-gpt --text test.txt
+    heedful evaluate sentiment --data test.tsv
     """
     from heedful.model_folder import check_model_folder
 
@@ -93,8 +95,24 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
     ]
 
 
+def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
+    from heedful.label_evaluation import evaluate_labels
+    from heedful.pipelines import Classifier, Tagger, load
+
+    pipeline = load(model, options["device"])
+    assert isinstance(pipeline, Classifier | Tagger)
+    result = evaluate_labels(pipeline, options["data"], options["batch_size"], lambda text: click.echo(text, err=True))
+    return asdict(result), [
+        f"accuracy  {result.accuracy:.4f}  of {result.count:,} labels",
+        f"macro F1  {result.macro_f1:.4f}",
+        *result.confusion_lines(),
+    ]
+
+
 # By the task in config.json: the options that are needed, and what measures.
 EVALUATIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Options], tuple[dict[str, Any], list[str]]]]] = {
     "translation": (("source", "reference"), _translation),
     "language_model": (("text",), _language_model),
+    "classification": (("data",), _labels),
+    "tagging": (("data",), _labels),
 }

@@ -114,6 +114,59 @@ def language_model(**options: Any) -> None:
     run_job("language_model", "TextData", options, 'heedful generate {} "Once upon a time"')
 
 
+FROM = click.option(
+    "--from", "from_model", metavar="FOLDER", help="Start from the weights and the vocabulary of this encoder."
+)
+
+
+@job
+@click.option("--text", multiple=True, metavar="FILE", help="Text: plain, .gz or .xz; patterns and - too.")
+@click.option("--valid-text", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
+@click.option(
+    "--document", type=click.Choice(["line", "file"]), help="What a document is, by default a line; long ones are cut."
+)
+@click.option("--whole-words", is_flag=True, help="Hide all subwords of a word together.")
+@FROM
+def masked_language_model(**options: Any) -> None:
+    """Learn to guess hidden words: an encoder to start classifiers and taggers from.
+
+    \b
+    heedful train masked-language-model --text sentences.txt --out my-bert
+    """
+    run_job("masked_language_model", "MaskedTextData", options, 'heedful fill {} "The [MASK] barks."')
+
+
+@job
+@click.option(
+    "--data", multiple=True, metavar="FILE", help="Label, tab, text; a second text behind another tab. Also .gz or .xz."
+)
+@click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out texts; without them a part is held out.")
+@FROM
+def classifier(**options: Any) -> None:
+    """Learn to label texts, or pairs of texts.
+
+    \b
+    heedful train classifier --data train.tsv --out sentiment
+    heedful train classifier --data train.tsv --out sentiment --from my-bert --epochs 3
+    """
+    run_job("labels", "ClassifierData", options, "heedful classify {} < in.txt")
+
+
+@job
+@click.option(
+    "--data", multiple=True, metavar="FILE", help="Word, tab, tag; blank lines between sentences. Also .gz or .xz."
+)
+@click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
+@FROM
+def tagger(**options: Any) -> None:
+    """Learn to tag words.
+
+    \b
+    heedful train tagger --data train.conll --out my-tagger
+    """
+    run_job("labels", "TaggerData", options, "heedful tag {} < in.txt")
+
+
 def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -> None:
     """Train, and say what to do next."""
     job_data = getattr(importlib.import_module(f"heedful.jobs.{module}"), data_class)

@@ -41,11 +41,11 @@ class TextReport:
         self.hits: Counter[str] = Counter()
         path.write_text("", encoding="utf-8")
 
-    def hit(self, rule: str, file: str, line: int) -> None:
-        """Note one line."""
+    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
+        """Note one line that was changed, or left out."""
         self.hits[rule] += 1
         with self.path.open("a", encoding="utf-8", newline="\n") as out:
-            out.write(json.dumps({"rule": rule, "action": "changed", "file": file, "line": line}) + "\n")
+            out.write(json.dumps({"rule": rule, "action": action, "file": file, "line": line}) + "\n")
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,7 @@ class Documents:
     @classmethod
     def from_files(cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path) -> "Documents":
         """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
-        files = []
-        for number, name in enumerate(expand_files(patterns)):
-            path = Path(name)
-            if can_be_read_once_only(name):
-                spool_folder.mkdir(parents=True, exist_ok=True)
-                path = spool_folder / f"spooled-{number}"
-                spool(name, path)
-            files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path))
-        if not files:
-            raise UserError("No files were given: name at least one text file.")
-        return cls(tuple(files), unit)
+        return cls(spooled_files(patterns, spool_folder), unit)
 
     def parts(self, report: TextReport | None) -> Iterator[TextPart]:
         """All documents, in parts of bounded size; blank documents are passed over."""
@@ -87,6 +77,21 @@ class Documents:
                 if text.strip():
                     yield TextPart(text, True)
             number += len(lines)
+
+
+def spooled_files(patterns: tuple[str, ...], folder: Path) -> tuple[CorpusFile, ...]:
+    """The files that names and patterns stand for; what can be read only once is copied into a folder."""
+    files = []
+    for number, name in enumerate(expand_files(patterns)):
+        path = Path(name)
+        if can_be_read_once_only(name):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"spooled-{number}"
+            spool(name, path)
+        files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path))
+    if not files:
+        raise UserError("No files were given: name at least one text file.")
+    return tuple(files)
 
 
 def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:

@@ -58,7 +58,7 @@ def find_duplicates(keys: Keys) -> npt.NDArray[np.bool_]:
     return duplicates
 
 
-def held_out_sources(source_keys: Keys) -> Keys:
+def held_out_sources(source_keys: Keys, share: float = HELD_OUT_SHARE) -> Keys:
     """The keys of the sources to hold out, given those of all distinct pairs: the smallest, until enough.
 
     All pairs of a source go together, so that none of its translations is seen in training. A source with
@@ -70,7 +70,7 @@ def held_out_sources(source_keys: Keys) -> Keys:
             "The training files hold a single distinct source line, so that none can be held out for "
             "validation: give more lines, or validation files."
         )
-    wanted = min(MAX_HELD_OUT, max(1, round(HELD_OUT_SHARE * len(source_keys))))
+    wanted = min(MAX_HELD_OUT, max(1, round(share * len(source_keys))))
     most = max(1, wanted // 4)
     while counts[counts <= most].sum() < wanted and most < len(source_keys) // 2:
         most *= 2

@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.config import nearest, read_json
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
-from heedful.interop import gpt2, marian
+from heedful.interop import bert, gpt2, marian
 from heedful.interop.mapping import Imported, Tensors
 from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
 from heedful.models.families import FAMILIES
@@ -23,6 +23,7 @@ from heedful.models.weights_file import load_parameters
 
 # By the `model_type` in config.json.
 CONVERTERS: dict[str, Callable[[dict[str, Any], Tensors], Imported]] = {
+    "bert": bert.convert,
     "gpt2": gpt2.convert,
     "marian": marian.convert,
 }

@@ -73,6 +73,9 @@ class Job(Protocol):
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
 
+    def base_settings(self) -> dict[str, Any]:
+        """Settings of the job's own: over those of the preset, and under those that the user gives."""
+
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
     ) -> PreparedJob:

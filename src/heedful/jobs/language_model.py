@@ -41,6 +41,10 @@ class TextData:
             raise UserError("no data: give --text with one or more text files")
         expand_files(self.text + self.valid_text)
 
+    def base_settings(self) -> dict[str, Any]:
+        """Those of the preset are good."""
+        return {}
+
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
     ) -> PreparedLanguageJob:

@@ -44,6 +44,10 @@ class TranslationData:
         """Raise a UserError for files that are missing or do not go together."""
         self._corpora()
 
+    def base_settings(self) -> dict[str, Any]:
+        """Those of the preset are good."""
+        return {}
+
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
     ) -> PreparedTranslationJob:

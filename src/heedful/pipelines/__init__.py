@@ -1,8 +1,25 @@
 """What users hold: a loaded model with the verbs of its task."""
 
+from heedful.pipelines.classifier import Classification, Classifier
+from heedful.pipelines.encoder import Encoder
 from heedful.pipelines.language_model import LanguageModel
 from heedful.pipelines.loading import load
+from heedful.pipelines.masked_language_model import Filling, MaskedLanguageModel
+from heedful.pipelines.tagger import TaggedWord, Tagger
 from heedful.pipelines.text_generation import GenerationOptions
 from heedful.pipelines.translator import Translation, Translator
 
-__all__ = ["GenerationOptions", "LanguageModel", "Translation", "Translator", "load"]
+__all__ = [
+    "Classification",
+    "Classifier",
+    "Encoder",
+    "Filling",
+    "GenerationOptions",
+    "LanguageModel",
+    "MaskedLanguageModel",
+    "TaggedWord",
+    "Tagger",
+    "Translation",
+    "Translator",
+    "load",
+]

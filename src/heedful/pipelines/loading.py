@@ -8,15 +8,23 @@ from pathlib import Path
 from heedful.errors import UserError
 from heedful.machine import choose_device
 from heedful.model_folder import LoadedModel, load_model_folder
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.encoder import Encoder
 from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.masked_language_model import MaskedLanguageModel
+from heedful.pipelines.tagger import Tagger
 from heedful.pipelines.translator import Translator
 
-Pipeline = Translator | LanguageModel
+Pipeline = Translator | LanguageModel | Encoder
 
 # By the task in config.json.
 PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
     "translation": Translator,
     "language_model": LanguageModel,
+    "encoder": Encoder,
+    "masked_language_model": MaskedLanguageModel,
+    "classification": Classifier,
+    "tagging": Tagger,
 }
 
 

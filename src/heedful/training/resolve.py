@@ -75,7 +75,8 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     """The preset's settings with the user's over them."""
     base = PRESETS[preset]()
     training = settings.get("training", {})
-    if isinstance(training, dict) and (training.get("limit") or {}).get("budget") is not None:
+    decays = base["training"]["schedule"]["kind"] == "decay"
+    if not decays and isinstance(training, dict) and (training.get("limit") or {}).get("budget") is not None:
         base = merge(base, {"training": budget_recipe(base["model"]["width"])})
     merged = merge(base, settings)
     return ResolvedRun(

@@ -6,13 +6,14 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import filelock
 import torch
 
+from heedful.config import merge
 from heedful.errors import UserError
 from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
@@ -53,6 +54,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
 
     clock = Clock()
     observer = observer or display_on_stderr()
+    run = replace(run, settings=merge(run.data.base_settings(), run.settings))
     check_settings(run)
     run.data.check()
     out = Path(run.out)

@@ -1,0 +1,150 @@
+"""BERT in Hugging Face's layout, with the heads for masked tokens, classes and tags, or without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from heedful.errors import UserError
+from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.layers.embeddings import EmbeddingConfig
+from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.models.encoder_only import EncoderOnlyConfig, Head
+from heedful.special_tokens import SpecialTokens
+
+TASKS: dict[Head, str] = {
+    "masked": "masked_language_model",
+    "classes": "classification",
+    "tags": "tagging",
+    "none": "encoder",
+}
+MASKED = "cls.predictions"
+CLASSIFIER = "classifier"
+
+
+def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+    """BertModel, BertForMaskedLM, BertForSequenceClassification or BertForTokenClassification."""
+    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in tensors else ""
+    head = _head(config, tensors)
+    # A computed buffer, and what BERT was pretrained with beside masked tokens.
+    tensors.drop(lambda name: name.endswith("embeddings.position_ids") or name.startswith("cls.seq_relationship."))
+    pooler = f"{prefix}pooler.dense"
+    found = _embeddings(tensors, f"{prefix}embeddings")
+    for layer in range(config["num_hidden_layers"]):
+        found |= _block(tensors, f"{prefix}encoder.layer.{layer}", f"blocks.{layer}")
+    if head in ("masked", "tags"):  # which look at tokens
+        tensors.drop(lambda name: name.startswith(pooler))
+    has_pooler = f"{pooler}.weight" in tensors
+    if has_pooler:
+        found |= tensors.take_layer(pooler, "pooler.0")
+    if head == "masked":
+        found |= _masked_head(tensors)
+    labels = _labels(config) if head in ("classes", "tags") else ()
+    if labels:
+        found |= tensors.take_layer(CLASSIFIER, "output")
+    return Imported("encoder_only", TASKS[head], _settings(config, head, has_pooler, len(labels)), found, labels)
+
+
+def _head(config: dict[str, Any], tensors: Tensors) -> Head:
+    """Classes and tags have the same tensors: only the name of the architecture tells them apart."""
+    if f"{MASKED}.transform.dense.weight" in tensors:
+        return "masked"
+    if f"{CLASSIFIER}.weight" not in tensors:
+        return "none"
+    names = config.get("architectures") or ["BertForSequenceClassification"]
+    heads: dict[str, Head] = {"BertForSequenceClassification": "classes", "BertForTokenClassification": "tags"}
+    if names[0] not in heads:
+        raise UserError(
+            f"a classifier of the architecture {names[0]!r} is not supported: heedful knows {', '.join(heads)}"
+        )
+    return heads[names[0]]
+
+
+def _embeddings(tensors: Tensors, theirs: str) -> dict[str, Tensor]:
+    return {
+        "embedding.table.weight": tensors.take(f"{theirs}.word_embeddings.weight"),
+        "positions.table": tensors.take(f"{theirs}.position_embeddings.weight"),
+        "embedding.segments.weight": tensors.take(f"{theirs}.token_type_embeddings.weight"),
+        **_norm(tensors, f"{theirs}.LayerNorm", "embedding.norm"),
+    }
+
+
+def _block(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
+    attention = f"{theirs}.attention"
+    projections = [f"{attention}.self.{name}" for name in ("query", "key", "value")]
+    return {
+        **tensors.take_packed(projections, f"{ours}.attention.query_key_value_projection"),
+        **tensors.take_layer(f"{attention}.output.dense", f"{ours}.attention.output_projection"),
+        **_norm(tensors, f"{attention}.output.LayerNorm", f"{ours}.attention_residual.norm"),
+        **tensors.take_layer(f"{theirs}.intermediate.dense", f"{ours}.feed_forward.inner_projection"),
+        **tensors.take_layer(f"{theirs}.output.dense", f"{ours}.feed_forward.output_projection"),
+        **_norm(tensors, f"{theirs}.output.LayerNorm", f"{ours}.feed_forward_residual.norm"),
+    }
+
+
+def _masked_head(tensors: Tensors) -> dict[str, Tensor]:
+    # The matrix is that of the embeddings, and the bias may be there under two names.
+    tensors.drop(lambda name: name == f"{MASKED}.decoder.weight")
+    both = f"{MASKED}.bias" in tensors
+    if both:
+        tensors.drop(lambda name: name == f"{MASKED}.decoder.bias")
+    return {
+        **tensors.take_layer(f"{MASKED}.transform.dense", "transform.dense"),
+        **_norm(tensors, f"{MASKED}.transform.LayerNorm", "transform.norm"),
+        "output.bias": tensors.take(f"{MASKED}.bias" if both else f"{MASKED}.decoder.bias"),
+    }
+
+
+def _norm(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
+    """A norm, whose parameters old files call gamma and beta."""
+    if f"{theirs}.gamma" in tensors:
+        return {f"{ours}.weight": tensors.take(f"{theirs}.gamma"), f"{ours}.bias": tensors.take(f"{theirs}.beta")}
+    return tensors.take_layer(theirs, ours)
+
+
+def _labels(config: dict[str, Any]) -> tuple[str, ...]:
+    names = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
+    return tuple(names[number] for number in sorted(names, key=int))
+
+
+def _settings(config: dict[str, Any], head: Head, pooler: bool, num_labels: int) -> EncoderOnlyConfig:
+    require_setting(config, "position_embedding_type", "absolute", "absolute")
+    require_setting(config, "is_decoder", False, False)
+    if head == "masked":
+        require_setting(config, "hidden_act", "gelu", "gelu")
+        require_setting(config, "tie_word_embeddings", True, True)
+    if head == "classes" and config.get("problem_type") is not None:
+        require_setting(config, "problem_type", "single_label_classification", None)
+    epsilon, dropout = config.get("layer_norm_eps", 1e-12), config.get("hidden_dropout_prob", 0.1)
+    return EncoderOnlyConfig(
+        vocabulary_size=config["vocab_size"],
+        width=config["hidden_size"],
+        max_length=config["max_position_embeddings"],
+        embedding=EmbeddingConfig(False, config.get("type_vocab_size", 2), True, epsilon),
+        stack=StackConfig(
+            num_layers=config["num_hidden_layers"],
+            norm="post",
+            dropout=dropout,
+            attention=AttentionConfig(
+                config["num_attention_heads"], dropout=config.get("attention_probs_dropout_prob", 0.1)
+            ),
+            feed_forward=FeedForwardConfig(config["intermediate_size"], activation(config.get("hidden_act", "gelu"))),
+            norm_epsilon=epsilon,
+        ),
+        pooling="class_token",
+        pooler=pooler,
+        head=head,
+        num_labels=num_labels,
+        special_tokens=_special_tokens(config),
+    )
+
+
+def _special_tokens(config: dict[str, Any]) -> SpecialTokens:
+    """Where BERT's own vocabularies have them; its config.json names none but the padding."""
+    places = {"unknown": 100, "start": 101, "end": 102, "mask": 103}
+    names = {"unknown": "unk_token_id", "start": "cls_token_id", "end": "sep_token_id", "mask": "mask_token_id"}
+    found = {ours: config.get(theirs, places[ours]) for ours, theirs in names.items()}
+    return SpecialTokens(pad=config.get("pad_token_id") or 0, **found)

@@ -1,0 +1,76 @@
+"""How good a classifier or a tagger is on labelled text."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
+from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
+from heedful.errors import UserError
+from heedful.pipelines import Classifier, Tagger
+
+MOST_SHOWN_LABELS = 20
+
+
+@dataclass(frozen=True)
+class LabelEvaluation:
+    """Scores of a test set; `confusion` says how often each label (row) was taken for each label (column)."""
+
+    accuracy: float
+    macro_f1: float
+    count: int
+    labels: tuple[str, ...]
+    confusion: list[list[int]]
+
+    def confusion_lines(self) -> list[str]:
+        """The confusion as a table, if it is small enough to be read."""
+        if len(self.labels) > MOST_SHOWN_LABELS:
+            return []
+        names = [label[:12] for label in self.labels]
+        width = max(len(name) for name in [*names, f"{self.count:,}"]) + 2
+        head = " " * width + "".join(f"{name:>{width}}" for name in names)
+        rows = zip(names, self.confusion, strict=True)
+        table = [f"{name:>{width}}" + "".join(f"{count:>{width},}" for count in row) for name, row in rows]
+        return ["", "labels (rows) and what they were taken for (columns):", head, *table]
+
+
+class _Remarks:
+    """Tells of every line of the test data that a rule applied to."""
+
+    def __init__(self, remark: Callable[[str], None]) -> None:
+        self.remark = remark
+
+    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
+        """A line was changed, or left out."""
+        self.remark(f"heedful: line {line} of {file} was {action}: {rule}")
+
+
+def evaluate_labels(
+    pipeline: Classifier | Tagger, patterns: Sequence[str], batch_size: int, remark: Callable[[str], None]
+) -> LabelEvaluation:
+    """Label the texts of some files and compare with their labels; `remark` is told of odd lines."""
+    is_tagger = isinstance(pipeline, Tagger)
+    with tempfile.TemporaryDirectory() as spool_folder:
+        files = LabelledFiles.from_patterns(tuple(patterns), "word" if is_tagger else "text", Path(spool_folder))
+        examples = list(files.examples(_Remarks(remark)))
+    if not examples:
+        raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
+    labels = pipeline.config.labels
+    numbers = {label: number for number, label in enumerate(labels)}
+    wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
+    found = np.array([numbers[label] for label in _answers(pipeline, examples, batch_size)])
+    confusion = confusion_matrix(wanted, found, len(labels))
+    return LabelEvaluation(accuracy(wanted, found), macro_f1(confusion), len(wanted), labels, confusion.tolist())
+
+
+def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[str]:
+    if isinstance(pipeline, Tagger):
+        tagged = pipeline.tag([example.texts for example in examples], batch_size=batch_size)
+        return [word.tag for sentence in tagged for word in sentence]
+    texts = [each.texts[0] if len(each.texts) == 1 else (each.texts[0], each.texts[1]) for each in examples]
+    return [each.label for each in pipeline.classify(texts, batch_size=batch_size)]

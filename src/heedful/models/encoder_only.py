@@ -1,0 +1,165 @@
+"""Encoder-only Transformers, such as BERT: every token sees the whole text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.config import require
+from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.dropout import Dropout, dropout
+from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
+from heedful.layers.masks import padding_mask
+from heedful.layers.positions import SCHEMES, PositionName
+from heedful.special_tokens import SpecialTokens
+
+Pooling = Literal["class_token", "mean"]
+Head = Literal["masked", "classes", "tags", "none"]
+
+
+@dataclass(frozen=True)
+class EncoderOnlyConfig:
+    """The settings of an encoder-only model; `max_length` counts the special tokens too.
+
+    The `head` answers with the token behind each mask, the class of a text, or the tag of each token. A text as a whole
+    is its class token or the mean of all its tokens (`pooling`), behind BERT's dense layer if there is a `pooler`,
+    which heads that look at tokens do without.
+    In training, but not of masked tokens, the share `token_dropout` of all tokens is replaced by the mask token.
+    The vocabulary's size is that of the tokenizer, and None until that is there.
+    """
+
+    vocabulary_size: int | None = None
+    width: int = 768
+    max_length: int = 512
+    positions: PositionName = "learned"
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
+    pooling: Pooling = "mean"
+    pooler: bool = False
+    head: Head = "none"
+    num_labels: int = 0
+    token_dropout: float = 0.0
+    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
+
+    def __post_init__(self) -> None:
+        require(self.width, "width", 1)
+        require(self.max_length, "max_length", 4)
+        require(self.token_dropout, "token_dropout", 0, 1)
+        require(self.num_labels, "num_labels", 1 if self.head in ("classes", "tags") else 0)
+
+    def summary(self) -> str:
+        """The settings that matter most, in words."""
+        layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
+        return f"{layers}, {self.positions} positions, texts of up to {self.max_length:,} tokens"
+
+    def activation_bytes(self) -> int:
+        """Bytes that one token needs in training."""
+        return self.stack.activation_bytes(self.width, self.max_length, 1)
+
+
+class MaskedTransform(nn.Module):
+    """What BERT does to a token before it compares it with the vocabulary."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width, eps=epsilon)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        """A dense layer, GELU and a norm."""
+        return self.norm(F.gelu(self.dense(x_ND)))
+
+
+class EncoderOnly(nn.Module):
+    """Token ids in, the logits of the head out."""
+
+    def __init__(self, config: EncoderOnlyConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.max_length = config.max_length
+        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
+        assert vocabulary is not None
+        head_width = stack.attention.key_width or width // stack.attention.num_heads
+        self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        self.embedding = TokenEmbedding(
+            nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
+        )
+        self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
+        self.norm = final_norm(width, stack)
+        pooled = config.pooler and config.head in ("classes", "none")
+        self.pooler = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if pooled else nn.Identity()
+        masked, outputs = config.head == "masked", config.num_labels
+        self.transform = MaskedTransform(width, stack.norm_epsilon) if masked else Dropout(stack.dropout)
+        self.output = nn.Linear(width, vocabulary if masked else outputs) if config.head != "none" else nn.Identity()
+        self.apply(initialise)
+        if not config.embedding.scaled:  # as small as BERT's: the output layer, if tied, must not begin loud
+            nn.init.normal_(self.embedding.table.weight, std=0.02)
+        if masked:
+            self.output.weight = self.embedding.table.weight
+        if stack.norm == "pre":
+            quieten(self.blocks)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+        return self.config.special_tokens
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.embedding.table.weight.device
+
+    @property
+    def output_layer(self) -> nn.Linear:
+        """The last layer of a model that has a head."""
+        assert isinstance(self.output, nn.Linear)
+        return self.output
+
+    def hidden(
+        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+    ) -> Tensor:
+        """The last block's output; with `always_mask` rows without padding take the same code path as others."""
+        self.positions.extend(ids_BT.shape[1])
+        positions_T = torch.arange(ids_BT.shape[1], device=ids_BT.device)
+        mask = padding_mask(lengths_B, ids_BT.shape[1], always=always_mask)
+        if self.training and self.config.token_dropout and self.config.head != "masked":
+            ids_BT = self._drop_tokens(ids_BT)
+        x_BTD = self.embedding(ids_BT, positions_T, segments_BT)
+        for block in self.blocks:
+            x_BTD = block(x_BTD, positions_T, mask)
+        return self.norm(x_BTD)
+
+    def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
+        """Replace a share of the tokens behind the class token by the mask token."""
+        special = self.special_tokens
+        assert special.mask is not None
+        kept_BT = dropout(torch.ones(ids_BT.shape, device=ids_BT.device), self.config.token_dropout) > 0
+        kept_BT |= (ids_BT == special.start) | (ids_BT == special.end)
+        return ids_BT.where(kept_BT, special.mask)
+
+    def pooled(self, hidden_BTD: Tensor, lengths_B: Tensor, pooling: Pooling | None = None) -> Tensor:
+        """Texts as a whole, B D, before the pooler; padding counts for nothing."""
+        if (pooling or self.config.pooling) == "class_token":
+            return hidden_BTD[:, 0]
+        real_BT1 = (torch.arange(hidden_BTD.shape[1], device=lengths_B.device) < lengths_B[:, None])[..., None]
+        return (hidden_BTD * real_BT1).sum(1) / lengths_B[:, None]
+
+    def features(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+        """What the head looks at: texts as a whole for classes (B D), every token otherwise (B T D)."""
+        return self.pooler(self.pooled(hidden_BTD, lengths_B)) if self.config.head == "classes" else hidden_BTD
+
+    def forward(
+        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+    ) -> Tensor:
+        """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
+        hidden_BTD = self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask)
+        return self.output(self.transform(self.features(hidden_BTD, lengths_B)))
+
+    def resize_positions(self, length: int) -> None:
+        """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""
+        self.max_length = length
+        self.positions.resize(length)

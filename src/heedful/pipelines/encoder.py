@@ -1,0 +1,133 @@
+"""An encoder, ready to use: texts in, vectors out; and what all heads of an encoder share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heedful.data.cleaning import clean_text
+from heedful.data.framing import Framed, frame
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
+from heedful.layers.kv_cache import padded_length
+from heedful.machine import flushed_denormals, one_thread
+from heedful.model_folder import LoadedModel
+from heedful.models.encoder_only import EncoderOnly, Pooling
+
+DEFAULT_BATCH_SIZE = 64
+# With fewer rows, torch's kernels would take other ways, and give other last bits.
+FEWEST_ROWS = 4
+
+Text = str | tuple[str, str]
+# From ids B T, lengths B and segments B T to a result for each row.
+Compute = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+
+
+class ShortenedTextWarning(UserWarning):
+    """The text of that index was longer than the model can take, and was read without its middle."""
+
+    def __init__(self, index: int, longest: int) -> None:
+        super().__init__(f"is longer than the {longest} tokens that the model takes: its middle was not read")
+        self.index = index
+
+
+class Encoder:
+    """An encoder-only model."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model: EncoderOnly = loaded.network
+        self.config = loaded.config
+        self.tokenizer: Tokenizer = loaded.text_tokenizer
+
+    def embed(
+        self,
+        texts: Text | Iterable[Text],
+        *,
+        pooling: Pooling | None = None,
+        normalize: bool = True,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> NDArray[np.float32]:
+        """A vector for each text: its class token or the mean of its tokens, special ones included.
+
+        Without `pooling` it is the model's own; normalised vectors have length 1.
+        """
+
+        def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
+            hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
+            return self.model.pooled(hidden_BTD, lengths_B, pooling)
+
+        rows = self.run(self.frame(listed(texts)), compute, batch_size)
+        vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
+        if normalize:
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors
+
+    def frame(self, texts: Sequence[Text]) -> list[Framed]:
+        """The texts as the model reads them, with a warning for each that is too long for it."""
+        parts = [(text,) if isinstance(text, str) else text for text in texts]
+        flat = iter(self.tokenizer.encode_batch([clean_text(part) for text in parts for part in text]))
+        special, longest = self.model.special_tokens, self.model.max_length
+        framed = [frame([next(flat) for _ in text], longest, special) for text in parts]
+        for index, each in enumerate(framed):
+            if each.shortened:
+                warnings.warn(ShortenedTextWarning(index, longest), stacklevel=3)
+        return framed
+
+    def run(self, rows: Sequence[Framed], compute: Compute, batch_size: int) -> list[NDArray[np.float32]]:
+        """What `compute` gives for each row, whatever the rows are batched with.
+
+        Rows of one batch all have the same padded length, which depends on their own lengths alone.
+        """
+        if batch_size < 1:
+            raise UserError(f"batch_size is {batch_size}, but must be at least 1")
+        buckets: dict[int, list[int]] = {}
+        for index, row in enumerate(rows):
+            buckets.setdefault(self._padded_length(len(row.ids)), []).append(index)
+        results: dict[int, NDArray[np.float32]] = {}
+        with one_thread(), flushed_denormals(), torch.inference_mode():
+            for length, indices in buckets.items():
+                for start in range(0, len(indices), batch_size):
+                    chosen = indices[start : start + batch_size]
+                    found = self._compute([rows[index] for index in chosen], length, compute)
+                    results.update(zip(chosen, found, strict=True))
+        return [results[index] for index in range(len(rows))]
+
+    def logits(self, rows: Sequence[Framed], batch_size: int) -> list[NDArray[np.float32]]:
+        """The head's answer to each row."""
+
+        def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
+            return self.model(ids_BT, lengths_B, segments_BT, always_mask=True)
+
+        return self.run(rows, compute, batch_size)
+
+    def _padded_length(self, length: int) -> int:
+        padded = padded_length(length)
+        return padded if self.model.positions.extends else min(padded, self.model.max_length)
+
+    def _compute(self, rows: list[Framed], length: int, compute: Compute) -> list[NDArray[np.float32]]:
+        filled = rows + rows[:1] * (FEWEST_ROWS - len(rows))
+        ids = np.full((len(filled), length), self.model.special_tokens.pad)
+        for target, row in zip(ids, filled, strict=True):
+            target[: len(row.ids)] = row.ids
+        lengths_B = torch.tensor([len(row.ids) for row in filled])
+        first_B = torch.tensor([row.first_length for row in filled])
+        segments_BT = (torch.arange(length) >= first_B[:, None]).long()
+        device = self.model.device
+        result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
+        return list(result[: len(rows)].float().cpu().numpy())
+
+
+def listed(texts: Text | Iterable[Text]) -> list[Text]:
+    """One text or several, as a list; a tuple is one text of two parts."""
+    return [texts] if isinstance(texts, str | tuple) else list(texts)
+
+
+def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The softmax over the last axis."""
+    scores = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return scores / scores.sum(-1, keepdims=True)

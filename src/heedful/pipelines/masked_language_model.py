@@ -1,0 +1,64 @@
+"""A masked language model, ready to use."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+
+from heedful.config import require
+from heedful.data.cleaning import clean_text
+from heedful.data.framing import Framed
+from heedful.errors import UserError
+from heedful.pipelines.encoder import Encoder, probabilities
+
+# How a text says that a word is hidden.
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A token that may stand in the place of a mask."""
+
+    token: str
+    probability: float
+
+
+class MaskedLanguageModel(Encoder):
+    """A model that guesses hidden words."""
+
+    def fill(self, text: str, top: int = 5) -> list[list[Filling]]:
+        """For each `[MASK]` in a text the likeliest tokens, the likeliest first."""
+        require(top, "top", 1)
+        special = self.model.special_tokens
+        assert special.mask is not None
+        # A subword holds the space before it.
+        before, *others = [part.rstrip(" ") for part in clean_text(text).split(MASK)]
+        if not others:
+            raise UserError(f"the text has no {MASK}: write it where a word is to be guessed")
+        ids = [special.start, *(self.tokenizer.encode(before) if before else [])]
+        places = []
+        for part in others:
+            places.append(len(ids))
+            ids += [special.mask, *self._encode_after(part)]
+        ids.append(special.end)
+        if len(ids) > self.model.max_length:
+            raise UserError(f"the text has {len(ids)} tokens, and the model takes {self.model.max_length}")
+        (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)
+        logits_TV[:, [token for token in special.ids if token < logits_TV.shape[1]]] = -np.inf
+        logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
+        return [self._fillings(logits_TV[place], top) for place in places]
+
+    def _fillings(self, logits_V: np.ndarray, top: int) -> list[Filling]:
+        scores = probabilities(logits_V)
+        best = np.argsort(-logits_V, kind="stable")[:top]
+        return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
+
+    def _encode_after(self, text: str) -> list[int]:
+        """The ids of a text that goes on behind a mask: it is no line, which would begin as if behind a space."""
+        if not text:
+            return []
+        # Encoded behind something else that it cannot grow together with, which is then taken off.
+        carrier = "." if unicodedata.category(text[0])[0] in "LM" else "a"
+        return self.tokenizer.encode(carrier + text)[len(self.tokenizer.encode(carrier)) :]

@@ -1,0 +1,57 @@
+"""A tagger, ready to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heedful.data.cleaning import clean_text
+from heedful.data.framing import Framed, frame_words
+from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, probabilities
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word with its likeliest tag."""
+
+    word: str
+    tag: str
+    probability: float
+
+
+class Tagger(Encoder):
+    """A model that tags words."""
+
+    def tag(
+        self, sentences: str | Iterable[str | Sequence[str]], *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> list[list[TaggedWord]]:
+        """Tag the words of sentences, in order; a sentence is a list of words, or a text with spaces between them.
+
+        A sentence that is longer than the model can take is read in pieces.
+        """
+        given = [sentences] if isinstance(sentences, str) else list(sentences)
+        words = [
+            clean_text(each).split() if isinstance(each, str) else [clean_text(word) for word in each] for each in given
+        ]
+        flat = iter(self.tokenizer.encode_batch([word for sentence in words for word in sentence]))
+        special, longest = self.model.special_tokens, self.model.max_length
+        pieces = [
+            frame_words([next(flat) for _ in sentence], longest, special) if sentence else [] for sentence in words
+        ]
+        rows = [Framed(piece.ids, len(piece.ids), False) for sentence in pieces for piece in sentence]
+        logits = iter(self.logits(rows, batch_size))
+        tagged: list[list[TaggedWord]] = []
+        for sentence, its_pieces in zip(words, pieces, strict=True):
+            found = [next(logits)[piece.begins] for piece in its_pieces]
+            tagged.append(self._tagged(sentence, np.concatenate(found)) if found else [])
+        return tagged
+
+    def _tagged(self, words: list[str], logits_NV: np.ndarray) -> list[TaggedWord]:
+        best, scores = logits_NV.argmax(1), probabilities(logits_NV)
+        labels = self.config.labels
+        return [
+            TaggedWord(word, labels[number], float(row[number]))
+            for word, number, row in zip(words, best, scores, strict=True)
+        ]

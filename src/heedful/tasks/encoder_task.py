@@ -1,0 +1,88 @@
+"""What all tasks of an encoder have in common, as the training loop sees them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
+from heedful.data.batches import BucketedBatches
+from heedful.models.encoder_only import EncoderOnly
+from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.encoder_batch import EncoderBatch, encoder_loss, label_features
+from heedful.tasks.task import Indices, LearningSettings, Validation
+
+# A wrong answer of great confidence can cost this much with few classes, too.
+FEWEST_OUTPUTS = 1000
+
+
+class Texts(Protocol):
+    """Texts to learn from, with what is to be answered."""
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of tokens of each, as the model sees them."""
+
+    def batch(self, indices: Indices, epoch: int) -> EncoderBatch:
+        """Some of them as tensors; whatever is random depends on the epoch and on each text's index alone."""
+
+
+class EncoderTask:
+    """Texts, the encoder that learns from them, and its validation."""
+
+    def __init__(self, model: EncoderOnly, train: Texts, valid: Texts, settings: LearningSettings) -> None:
+        self.model, self.train, self.valid, self.settings = model, train, valid, settings
+        self.batches = self._bucketed(train)
+        self.valid_batches = self._bucketed(valid).epoch(0)
+
+    def _bucketed(self, texts: Texts) -> BucketedBatches:
+        lengths, settings = texts.lengths, self.settings
+        return BucketedBatches(lengths, np.zeros_like(lengths), settings.tokens_per_batch, settings.seed)
+
+    @property
+    def width(self) -> int:
+        """The model's width."""
+        return self.model.config.width
+
+    @property
+    def largest_loss(self) -> float:
+        """Four times the loss of guessing all answers alike."""
+        return 4.0 * math.log(max(FEWEST_OUTPUTS, self.model.output_layer.out_features))
+
+    def epoch_batches(self, epoch: int) -> Sequence[Indices]:
+        """The batches of an epoch; the indices go on counting from epoch to epoch, and so name it."""
+        return [indices + epoch * len(self.train.lengths) for indices in self.batches.epoch(epoch)]
+
+    def collate(self, indices: Indices) -> EncoderBatch:
+        """Some texts as tensors on the model's device."""
+        epoch, first = divmod(int(indices[0]), len(self.train.lengths))
+        return self.train.batch(indices - (int(indices[0]) - first), epoch).to(self.model.device)
+
+    def loss(self, batch: EncoderBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss, with and without label smoothing."""
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            return encoder_loss(self.model, batch, self.settings.label_smoothing)
+
+    @torch.inference_mode()
+    def validate(self) -> Validation:
+        """The loss and the accuracy over all held-out texts; macro F1 too, where the answers are labels."""
+        total = 0.0
+        labels: list[Tensor] = []
+        predictions: list[Tensor] = []
+        output = self.model.output_layer
+        for indices in self.valid_batches:
+            features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
+            total += float(linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1])
+            labels.append(labels_N)
+            predictions.append(output(features_ND).argmax(1))
+        wanted, found = torch.cat(labels).cpu().numpy(), torch.cat(predictions).cpu().numpy()
+        scores = {"accuracy": accuracy(wanted, found)}
+        if self.model.config.head != "masked":
+            scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
+        return Validation(total / len(wanted), scores)
