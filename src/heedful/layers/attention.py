@@ -129,7 +129,15 @@ def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> 
     return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
 
 
-class MultiHeadAttention(nn.Module):
+class AttentionLayer(nn.Module):
+    """A layer that attends by a function that it holds, so that another one can take its place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend: Attend = attend_fused
+
+
+class MultiHeadAttention(AttentionLayer):
     """What self- and cross-attention share: the heads' widths, `attend`, and the output projection."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
@@ -145,7 +153,6 @@ class MultiHeadAttention(nn.Module):
         self.value_width = config.value_width or self.key_width
         self.scale = 1.0 / math.sqrt(self.key_width) if config.scaled else 1.0
         self.dropout = config.dropout
-        self.attend: Attend = attend_fused
         self.scoring_vector: nn.Parameter | None = None
         if config.scoring == "additive":
             self.scoring_vector = nn.Parameter(torch.randn(self.num_heads, self.key_width) * self.key_width**-0.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import language, translation
+from heedful.presets import language, recurrent, translation
 
 PRESETS = {
     preset.__name__: preset
@@ -11,6 +11,7 @@ PRESETS = {
         translation.translation_small,
         translation.translation_base,
         translation.translation_big,
+        recurrent.recurrent_tiny,
         language.language_tiny,
         language.language_small,
         language.gpt2_small,
