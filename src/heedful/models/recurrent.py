@@ -61,11 +61,10 @@ class RecurrentConfig:
         """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts.
 
         Counted per layer: its input, the gates and states that the kernel keeps, its output and dropout (about 16
-        widths); for a target token the scores of the source, which are vectors if attention is additive.
+        widths); for a target token its scores of the source, masked, as weights, and their mask.
         """
         layer = 16 * self.hidden_width
-        scores = self.max_length * (self.hidden_width if self.attention == "additive" else 3)
-        decoder = self.decoder.num_layers * layer + scores + 8 * (self.hidden_width + self.width)
+        decoder = self.decoder.num_layers * layer + 4 * self.max_length + 8 * (self.hidden_width + self.width)
         return 4 * max(self.encoder.num_layers * layer + 4 * self.width, decoder)
 
 

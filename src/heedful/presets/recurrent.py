@@ -12,8 +12,8 @@ def recurrent_tiny() -> Settings:
         "model": {
             "width": 128,
             "hidden_width": 192,
-            "encoder": {"num_layers": 2, "dropout": 0.2},
-            "decoder": {"num_layers": 2, "dropout": 0.2},
+            "encoder": {"num_layers": 2, "dropout": 0.3},
+            "decoder": {"num_layers": 2, "dropout": 0.3},
         },
         "training": budget_recipe(128),
     }
