@@ -60,10 +60,10 @@ class RecurrentConfig:
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts.
 
-        Counted per layer: its input, the gates and states that the kernel keeps, its output and dropout (about 16
+        Counted per layer: its input, the gates and states that the kernel keeps, its output and dropout (about 32
         widths); for a target token its scores of the source, masked, as weights, and their mask.
         """
-        layer = 16 * self.hidden_width
+        layer = 32 * self.hidden_width
         decoder = self.decoder.num_layers * layer + 4 * self.max_length + 8 * (self.hidden_width + self.width)
         return 4 * max(self.encoder.num_layers * layer + 4 * self.width, decoder)
 
