@@ -13,7 +13,8 @@ CellName = Literal["lstm", "gru"]
 class RecurrentLayer(nn.Module):
     """One layer of LSTM (Hochreiter and Schmidhuber, 1997) or GRU cells (Cho et al., 2014).
 
-    Its state is one tensor B Z: the output W, and for an LSTM behind it the cell's memory W.
+    Its state is one tensor B Z: the cell's output W, and for an LSTM behind it the memory W. What the layer gives is
+    normalised: cells begin with small outputs, which would shrink from layer to layer, and learning would be slow.
     """
 
     def __init__(self, input_width: int, width: int, cell: CellName) -> None:
@@ -22,6 +23,7 @@ class RecurrentLayer(nn.Module):
         self.state_width = 2 * width if cell == "lstm" else width
         kind = nn.LSTM if cell == "lstm" else nn.GRU
         self.recurrence = kind(input_width, width, batch_first=True)
+        self.norm = nn.LayerNorm(width)
         self._initialise()
 
     @torch.no_grad()
@@ -40,16 +42,18 @@ class RecurrentLayer(nn.Module):
     def forward(self, x_BTD: Tensor, state_BZ: Tensor | None = None) -> Tensor:
         """The outputs B T W of whole sequences, from a state or from zeros."""
         if state_BZ is None:
-            return self.recurrence(x_BTD)[0]
+            return self.norm(self.recurrence(x_BTD)[0])
         parts = tuple(part.contiguous() for part in state_BZ[None].split(self.width, dim=-1))
-        return self.recurrence(x_BTD, parts if len(parts) > 1 else parts[0])[0]
+        return self.norm(self.recurrence(x_BTD, parts if len(parts) > 1 else parts[0])[0])
 
-    def step(self, x_RD: Tensor, state_RZ: Tensor) -> Tensor:
-        """The state after one more input a row."""
+    def step(self, x_RD: Tensor, state_RZ: Tensor) -> tuple[Tensor, Tensor]:
+        """The output R W for one more input a row, and the state after it."""
         weights = self.recurrence.all_weights[0]
         if isinstance(self.recurrence, nn.GRU):
-            return torch.gru_cell(x_RD, state_RZ, *weights)
-        return torch.cat(torch.lstm_cell(x_RD, state_RZ.chunk(2, dim=-1), *weights), dim=-1)
+            state_RZ = torch.gru_cell(x_RD, state_RZ, *weights)
+        else:
+            state_RZ = torch.cat(torch.lstm_cell(x_RD, state_RZ.chunk(2, dim=-1), *weights), dim=-1)
+        return self.norm(state_RZ[:, : self.width]), state_RZ
 
 
 class BidirectionalLayer(nn.Module):

@@ -16,7 +16,7 @@ from heedful.layers.recurrent import BidirectionalLayer, CellName, RecurrentLaye
 
 @dataclass(frozen=True)
 class RecurrentStackConfig:
-    """The settings of a stack of recurrent layers; dropout comes behind each of them."""
+    """The settings of a stack of recurrent layers; dropout comes behind each, and all but the first are residual."""
 
     num_layers: int = 2
     dropout: float = 0.2
@@ -39,11 +39,12 @@ class BidirectionalEncoder(nn.Module):
     def forward(self, x_BSD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         """The outputs B S W, and B W: the last output in each direction."""
         order = reversal(lengths_B, x_BSD.shape[1])
-        for layer in self.layers:
-            x_BSD = self.dropout(layer(x_BSD, order))
-        forwards, backwards = x_BSD.chunk(2, dim=-1)
+        x_BSW = self.dropout(self.layers[0](x_BSD, order))
+        for layer in self.layers[1:]:
+            x_BSW = x_BSW + self.dropout(layer(x_BSW, order))
+        forwards, backwards = x_BSW.chunk(2, dim=-1)
         last = forwards[torch.arange(len(lengths_B), device=lengths_B.device), lengths_B - 1]
-        return x_BSD, torch.cat([last, backwards[:, 0]], dim=-1)
+        return x_BSW, torch.cat([last, backwards[:, 0]], dim=-1)
 
 
 class AttentiveDecoder(nn.Module):
@@ -65,7 +66,6 @@ class AttentiveDecoder(nn.Module):
         self.cross_attention = GlobalAttention(width, scoring)
         self.combination = nn.Linear(2 * width, output_width)
         self.dropout = Dropout(config.dropout)
-        self.width = width
         self.state_widths = [layer.state_width for layer in self._recurrent_layers]
 
     @property
@@ -82,8 +82,8 @@ class AttentiveDecoder(nn.Module):
         states = list(states_RZ.split(self.state_widths, dim=-1))
 
         def run(number: int, x_RD: Tensor) -> Tensor:
-            states[number] = self._recurrent_layers[number].step(x_RD, states[number])
-            return states[number][:, : self.width]
+            output_RW, states[number] = self._recurrent_layers[number].step(x_RD, states[number])
+            return output_RW
 
         output_RD = self._transform(x_RD, run, attend)
         return output_RD, torch.cat(states, dim=-1)
@@ -92,5 +92,5 @@ class AttentiveDecoder(nn.Module):
         x = self.dropout(run(0, x))
         context = attend(x)
         for number in range(1, len(self.layers)):
-            x = self.dropout(run(number, torch.cat([x, context], dim=-1)))
+            x = x + self.dropout(run(number, torch.cat([x, context], dim=-1)))
         return self.dropout(torch.tanh(self.combination(torch.cat([context, x], dim=-1))))

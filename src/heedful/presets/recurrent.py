@@ -11,9 +11,9 @@ def recurrent_tiny() -> Settings:
         "family": "recurrent",
         "model": {
             "width": 128,
-            "hidden_width": 192,
+            "hidden_width": 256,
             "encoder": {"num_layers": 2, "dropout": 0.3},
-            "decoder": {"num_layers": 2, "dropout": 0.3},
+            "decoder": {"num_layers": 1, "dropout": 0.3},
         },
         "training": budget_recipe(128),
     }
