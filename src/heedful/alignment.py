@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.data.tokenizer import Tokenizer
 from heedful.inspection.recorder import recording_view
-from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.tasks.translation import collate
+from heedful.tasks.translation_model import TranslationModel
 
 Alignment = list[tuple[int, int]]
 
@@ -18,7 +18,8 @@ Alignment = list[tuple[int, int]]
 class Aligner:
     """Reads word alignments off a model's cross-attention."""
 
-    def __init__(self, model: EncoderDecoder, tokenizer: Tokenizer) -> None:
+    def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
+        assert isinstance(model, nn.Module)
         self.view, recorders = recording_view(model)
         self.recorders = [each for name, each in recorders.items() if name.endswith("cross_attention")]
         self.tokenizer = tokenizer

@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -6,16 +7,19 @@ import torch
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.tasks.translation_model import TranslationModel
 
 VOCABULARY = 31
 
 
-def build_model(positions: str = "sinusoidal", norm: str = "post") -> EncoderDecoder:
+def build_model(positions: str = "sinusoidal", norm: str = "post", scoring: str = "dot") -> EncoderDecoder:
     """A model of odd sizes, with another depth in the decoder, ready for evaluation."""
 
     def stack(layers: int) -> StackConfig:
-        attention = AttentionConfig(num_heads=3, key_width=6, value_width=5)
+        attention = AttentionConfig(num_heads=3, key_width=6, value_width=5, scoring=scoring)
         return StackConfig(layers, norm, 0.1, attention, FeedForwardConfig(inner_width=23))
 
     torch.manual_seed(1)
@@ -23,9 +27,40 @@ def build_model(positions: str = "sinusoidal", norm: str = "post") -> EncoderDec
     return EncoderDecoder(config).eval()
 
 
-@pytest.fixture(params=itertools.product(["sinusoidal", "learned", "rotary", "none"], ["pre", "post"]))
-def model(request: pytest.FixtureRequest) -> EncoderDecoder:
-    return build_model(*request.param)
+def build_recurrent(cell: str = "lstm", attention: str = "additive", layers: int = 2) -> Recurrent:
+    """A recurrent model of odd sizes, with another depth in the encoder, ready for evaluation."""
+    torch.manual_seed(1)
+    stacks = RecurrentStackConfig(3 - layers // 2), RecurrentStackConfig(layers)
+    config = RecurrentConfig(VOCABULARY, 17, 26, 61, cell, attention, True, True, *stacks)
+    return Recurrent(config).eval()
+
+
+TRANSFORMERS = {
+    f"{positions}-{norm}": partial(build_model, positions, norm)
+    for positions, norm in itertools.product(["sinusoidal", "learned", "rotary", "none"], ["pre", "post"])
+}
+TRANSFORMERS["additive"] = partial(build_model, scoring="additive")
+RECURRENT = {
+    f"{cell}-{attention}": partial(build_recurrent, cell, attention)
+    for cell, attention in itertools.product(["lstm", "gru"], ["additive", "general", "dot"])
+}
+RECURRENT["one layer"] = partial(build_recurrent, layers=1)
+MODELS = TRANSFORMERS | RECURRENT
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> TranslationModel:
+    return MODELS[request.param]()
+
+
+@pytest.fixture(params=TRANSFORMERS)
+def transformer(request: pytest.FixtureRequest) -> EncoderDecoder:
+    return TRANSFORMERS[request.param]()
+
+
+@pytest.fixture(params=RECURRENT)
+def recurrent(request: pytest.FixtureRequest) -> Recurrent:
+    return RECURRENT[request.param]()
 
 
 @pytest.fixture(autouse=True)

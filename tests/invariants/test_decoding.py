@@ -9,17 +9,29 @@ from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode, 
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.recurrent import Recurrent, RecurrentConfig
 
 START, END = 1, 2
 VOCABULARY = 131
 
 
-@pytest.fixture(scope="module")
-def model():
-    torch.manual_seed(0)
+def transformer():
     stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3))
-    config = EncoderDecoderConfig(VOCABULARY, width=24, tied_output=False, encoder=stack, decoder=stack)
-    model = EncoderDecoder(config).eval()
+    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, 24, tied_output=False, encoder=stack, decoder=stack))
+
+
+def recurrent():
+    model = Recurrent(RecurrentConfig(VOCABULARY, 24, 46, tied_output=False))
+    with torch.no_grad():
+        # Its untrained states are small, and hardly change from one token to the next.
+        model.decoder.combination.weight *= 6.0
+    return model
+
+
+@pytest.fixture(scope="module", params=[transformer, recurrent])
+def model(request):
+    torch.manual_seed(0)
+    model = request.param().eval()
     with torch.no_grad():
         # Untrained logits hardly tell the tokens apart; END must come about now and then.
         model.output.weight *= 3.0

@@ -1,11 +1,13 @@
-"""Two ways to the same result, for every position scheme and both kinds of norm."""
+"""Two ways to the same result, for every position scheme, both kinds of norm, and recurrent models."""
 
 import pytest
 import torch
 
-from heedful.inspection.recorder import recording_view
-from heedful.layers.attention import MultiHeadAttention, attend_explicit
+from heedful.inspection.recorder import RecordingAttend, recording_view
+from heedful.layers.attention import AttentionLayer, attend_explicit
 from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.recurrent import Recurrent
+from heedful.tasks.translation_model import TranslationModel
 
 VOCABULARY = 31
 LENGTHS = torch.tensor([11, 7, 2, 5, 3])
@@ -22,7 +24,7 @@ def source() -> torch.Tensor:
 
 
 @torch.inference_mode()
-def decode_with_cache(model: EncoderDecoder, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def decode_with_cache(model: TranslationModel, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     rows = len(source)
     state = model.new_state(rows, 1, source.shape[1], target.shape[1])
     state.insert(list(range(rows)), model.prefill(source, LENGTHS[:rows]), list(range(rows)))
@@ -30,7 +32,7 @@ def decode_with_cache(model: EncoderDecoder, source: torch.Tensor, target: torch
 
 
 @torch.inference_mode()
-def test_cached_and_uncached_logits_agree_at_every_position(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_cached_and_uncached_logits_agree_at_every_position(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=2)
     torch.testing.assert_close(
         decode_with_cache(model, source, target), model(source, LENGTHS, target), atol=1e-5, rtol=0
@@ -38,22 +40,19 @@ def test_cached_and_uncached_logits_agree_at_every_position(model: EncoderDecode
 
 
 @torch.inference_mode()
-def test_fused_and_explicit_attention_agree_in_the_whole_model(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_fused_and_explicit_attention_agree_in_the_whole_model(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=2)
     fused = model(source, LENGTHS, target)
     for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, AttentionLayer):
             module.attend = attend_explicit
     torch.testing.assert_close(fused, model(source, LENGTHS, target), atol=1e-5, rtol=0)
 
 
 @torch.inference_mode()
-def test_the_recorded_weights_are_those_of_the_fused_model(model: EncoderDecoder, source: torch.Tensor) -> None:
-    target = ids(B, T, seed=2)
-    view, recorders = recording_view(model)
-    torch.testing.assert_close(view(source, LENGTHS, target), model(source, LENGTHS, target), atol=1e-5, rtol=0)
+def test_the_recorded_weights_are_those_of_the_fused_model(transformer: EncoderDecoder, source: torch.Tensor) -> None:
+    recorders = check_recorded_weights(transformer, source)
     assert len(recorders) == 2 + 2 * 3
-    assert {id(p) for p in view.parameters()} == {id(p) for p in model.parameters()}
     cross = recorders["decoder.1.cross_attention"].weights
     assert cross is not None and cross.shape == (B, 3, T, S)
     torch.testing.assert_close(cross.sum(-1), torch.ones(B, 3, T))
@@ -61,7 +60,26 @@ def test_the_recorded_weights_are_those_of_the_fused_model(model: EncoderDecoder
 
 
 @torch.inference_mode()
-def test_a_slot_refilled_is_a_slot_fresh(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_the_recorded_weights_are_those_of_the_recurrent_model(recurrent: Recurrent, source: torch.Tensor) -> None:
+    recorders = check_recorded_weights(recurrent, source)
+    (cross,) = (each.weights for each in recorders.values())
+    assert list(recorders) == ["decoder.cross_attention"]
+    assert cross is not None and cross.shape == (B, 1, T, S)
+    torch.testing.assert_close(cross.sum(-1), torch.ones(B, 1, T))
+    assert (cross[2, :, :, 2:] == 0).all()
+
+
+def check_recorded_weights(model: torch.nn.Module, source: torch.Tensor) -> dict[str, RecordingAttend]:
+    """A recording view gives the logits of its model, on the same parameters."""
+    target = ids(B, T, seed=2)
+    view, recorders = recording_view(model)
+    torch.testing.assert_close(view(source, LENGTHS, target), model(source, LENGTHS, target), atol=1e-5, rtol=0)
+    assert {id(p) for p in view.parameters()} == {id(p) for p in model.parameters()}
+    return recorders
+
+
+@torch.inference_mode()
+def test_a_slot_refilled_is_a_slot_fresh(model: TranslationModel, source: torch.Tensor) -> None:
     """Sentences enter and leave at different times, and every one gets the logits it gets alone."""
     prefilled = model.prefill(source, LENGTHS)
     target = ids(B, T, seed=3)
@@ -95,7 +113,7 @@ def test_a_slot_refilled_is_a_slot_fresh(model: EncoderDecoder, source: torch.Te
 
 
 @torch.inference_mode()
-def test_reordered_beams_continue_from_their_parents(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_reordered_beams_continue_from_their_parents(model: TranslationModel, source: torch.Tensor) -> None:
     beam = 3
     state = model.new_state(2, beam, S, T)
     state.insert([0, 1], model.prefill(source[:2], LENGTHS[:2]), [0, 1])
@@ -113,7 +131,7 @@ def test_reordered_beams_continue_from_their_parents(model: EncoderDecoder, sour
 
 
 @torch.inference_mode()
-def test_future_tokens_cannot_change_earlier_logits(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_future_tokens_cannot_change_earlier_logits(model: TranslationModel, source: torch.Tensor) -> None:
     target, other = ids(B, T, seed=6), ids(B, T, seed=7)
     changed = torch.where(torch.arange(T) < 6, target, other)
     before, after = model(source, LENGTHS, target), model(source, LENGTHS, changed)
@@ -122,7 +140,7 @@ def test_future_tokens_cannot_change_earlier_logits(model: EncoderDecoder, sourc
 
 
 @torch.inference_mode()
-def test_padding_changes_nothing(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_padding_changes_nothing(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=8)
     together = model(source, LENGTHS, target)
     for row, length in enumerate(LENGTHS.tolist()):
@@ -131,7 +149,7 @@ def test_padding_changes_nothing(model: EncoderDecoder, source: torch.Tensor) ->
 
 
 @torch.inference_mode()
-def test_results_do_not_depend_on_the_batch_to_the_last_bit(model: EncoderDecoder, source: torch.Tensor) -> None:
+def test_results_do_not_depend_on_the_batch_to_the_last_bit(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=9)
     together = decode_with_cache(model, source, target)
     for row in range(B):

@@ -10,6 +10,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.recurrent import Recurrent, RecurrentConfig
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
@@ -21,6 +22,20 @@ def test_save_and_load_give_the_same_bits(positions: str, shared: bool, tmp_path
     settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 12, 29, positions, shared, shared, stack, stack)
     model = EncoderDecoder(settings).eval()
     config = ModelConfig("encoder_decoder", "translation", settings, source_language="en")
+    check_folder(tmp_path, model, tokenizer, config)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("attention", ["additive", "general", "dot"])
+def test_save_and_load_give_the_same_recurrent_bits(cell: str, attention: str, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    settings = RecurrentConfig(tokenizer.vocabulary_size, 11, 14, 29, cell, attention)
+    check_folder(tmp_path, Recurrent(settings).eval(), tokenizer, ModelConfig("recurrent", "translation", settings))
+
+
+def check_folder(tmp_path: Path, model: torch.nn.Module, tokenizer: Tokenizer, config: ModelConfig) -> None:
+    """What was saved and loaded computes the same."""
     save_model_folder(tmp_path, model, tokenizer, config, model_card("name", "What.", "use", "More.", {"loss": 1.5}))
     loaded = load_model_folder(tmp_path)
     assert loaded.config == config

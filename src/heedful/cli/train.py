@@ -75,6 +75,7 @@ def job(command: Command) -> click.Command:
 @click.option("--valid-tsv", multiple=True, metavar="FILE", help="Held-out pairs as TSV.")
 @click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
 @click.option("--target-language", metavar="CODE", help="Likewise.")
+@click.option("--family", metavar="NAME", help="encoder_decoder, or recurrent: what Transformers replaced.")
 def translation(**options: Any) -> None:
     """Learn to translate from two aligned text files.
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from heedful.layers.attention import MultiHeadAttention, Scoring, attention_weights
+from heedful.layers.attention import AttentionLayer, Scoring, attention_weights
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -43,6 +43,6 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     view = copy.deepcopy(model, shared)
     recorders = {}
     for name, module in view.named_modules():
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, AttentionLayer):
             module.attend = recorders[name] = RecordingAttend()
     return view, recorders

@@ -17,8 +17,8 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.tasks.task import LearningSettings
+from heedful.tasks.translation_model import TranslationModel
 from heedful.tasks.translation_task import TranslationTask
 
 
@@ -38,7 +38,7 @@ class TranslationData:
     @property
     def families(self) -> tuple[str, ...]:
         """The families that translate."""
-        return ("encoder_decoder",)
+        return ("encoder_decoder", "recurrent")
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
@@ -119,12 +119,14 @@ class PreparedTranslationJob:
 
     def preset(self, family: str, device: torch.device) -> str:
         """A size that suits the amount of text and the machine."""
+        if family == "recurrent":
+            return "recurrent_tiny"
         tokens = self.num_tokens
         if device.type != "cpu" and tokens >= 50_000_000:
             return "translation_big" if tokens >= 2_000_000_000 else "translation_base"
         return "translation_tiny" if tokens < 3_000_000 else "translation_small"
 
-    def complete(self, settings: EncoderDecoderConfig) -> EncoderDecoderConfig:
+    def complete(self, settings: Any) -> Any:
         """The settings with the vocabulary's size."""
         return replace(settings, vocabulary_size=self.tokenizer.vocabulary_size)
 
@@ -137,11 +139,11 @@ class PreparedTranslationJob:
             Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", "joint byte-level BPE, by the amount of text"),
         ]
 
-    def task(self, model: EncoderDecoder, learning: LearningSettings) -> TranslationTask:
+    def task(self, model: TranslationModel, learning: LearningSettings) -> TranslationTask:
         """Translation, as the training loop sees it."""
         return TranslationTask(model, self.data, learning)
 
-    def model_config(self, family: str, settings: EncoderDecoderConfig) -> ModelConfig:
+    def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
         source, target = self.languages
         return ModelConfig(family, "translation", settings, source_language=source, target_language=target)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.additive_scores import additive_scores
 from heedful.layers.dropout import dropout as byte_dropout
 from heedful.layers.kv_cache import LayerCache
 from heedful.layers.positions import PositionScheme
@@ -56,8 +57,7 @@ class Scoring:
         """The scores B H T S before masking."""
         if self.vector_HK is None:
             return (query_BHTK * self.scale) @ key_BHSK.transpose(-1, -2)
-        hidden_BHTSK = torch.tanh(query_BHTK[:, :, :, None] + key_BHSK[:, :, None])
-        return (hidden_BHTSK @ self.vector_HK[:, None, :, None])[..., 0]
+        return additive_scores(query_BHTK, key_BHSK, self.vector_HK)
 
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, Scoring, float], Tensor]
@@ -116,7 +116,17 @@ def attend_explicit(
 ) -> Tensor:
     """The same as `attend_fused`, written out, so that the weights can be had."""
     weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
-    return (byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS) @ value_BHSV
+    return mixed(byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS, value_BHSV)
+
+
+def mixed(weights_BHTS: Tensor, value_BHSV: Tensor) -> Tensor:
+    """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
+
+    A product whose width is no multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with.
+    """
+    width = value_BHSV.shape[-1]
+    missing = -width % 8
+    return (weights_BHTS @ F.pad(value_BHSV, (0, missing)))[..., :width] if missing else weights_BHTS @ value_BHSV
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:
@@ -129,7 +139,15 @@ def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> 
     return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
 
 
-class MultiHeadAttention(nn.Module):
+class AttentionLayer(nn.Module):
+    """A layer that attends by a function that it holds, so that another one can take its place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend: Attend = attend_fused
+
+
+class MultiHeadAttention(AttentionLayer):
     """What self- and cross-attention share: the heads' widths, `attend`, and the output projection."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
@@ -145,7 +163,6 @@ class MultiHeadAttention(nn.Module):
         self.value_width = config.value_width or self.key_width
         self.scale = 1.0 / math.sqrt(self.key_width) if config.scaled else 1.0
         self.dropout = config.dropout
-        self.attend: Attend = attend_fused
         self.scoring_vector: nn.Parameter | None = None
         if config.scoring == "additive":
             self.scoring_vector = nn.Parameter(torch.randn(self.num_heads, self.key_width) * self.key_width**-0.5)

@@ -52,18 +52,15 @@ class StackConfig:
         """Bytes that one token needs between the forward and the backward pass, in sequences of `length`.
 
         Counted per block: inputs, projections, attention output and norms (about 16 widths an attention), twice
-        the feed-forward's inner width, and per head a row of attention scores where the kernel keeps them.
+        the feed-forward's inner width, and per head a row of attention scores where the kernel keeps them, or
+        four rows (scores, weights and their masks) without a kernel.
         """
         inner = self.feed_forward.inner_width or 4 * width
         if self.feed_forward.activation == "swiglu":
             inner *= 2
-        scores = length * (self.attention.key_width or width // self.attention.num_heads if self._additive else 1)
+        scores = length * (4 if self.attention.scoring == "additive" else 1)
         block = 16 * attentions * width + 2 * inner + attentions * self.attention.num_heads * scores
         return 4 * self.num_layers * block
-
-    @property
-    def _additive(self) -> bool:
-        return self.attention.scoring == "additive"
 
 
 def make_norm(width: int, config: StackConfig) -> nn.Module:

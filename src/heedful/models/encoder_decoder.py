@@ -141,6 +141,13 @@ class EncoderDecoder(nn.Module):
         shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
         return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
 
+    def decoding_bytes(self, rows: int, length: int) -> int:
+        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        attention = self.decoder_blocks[0].cross_attention
+        position = 4 * len(self.decoder) * attention.num_key_value_heads * (attention.key_width + attention.value_width)
+        # Self-attention for every row, cross-attention once a sentence.
+        return position * length * (rows + 1)
+
     def step(self, tokens_R: Tensor, state: DecodingState) -> Tensor:
         """The next logits R V of every row in use, given the last token of each."""
         view = state.begin_step()

@@ -12,6 +12,7 @@ from torch import nn
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.recurrent import Recurrent, RecurrentConfig
 
 
 @dataclass(frozen=True)
@@ -31,4 +32,5 @@ FAMILIES = {
     "encoder_decoder": Family(EncoderDecoderConfig, EncoderDecoder),
     "decoder_only": Family(DecoderOnlyConfig, DecoderOnly),
     "encoder_only": Family(EncoderOnlyConfig, EncoderOnly),
+    "recurrent": Family(RecurrentConfig, Recurrent),
 }

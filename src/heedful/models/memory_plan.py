@@ -8,7 +8,6 @@ import torch
 
 from heedful.machine import available_cores
 from heedful.memory import memory_limit
-from heedful.models.encoder_decoder import EncoderDecoder
 
 
 class ModelSettings(Protocol):
@@ -16,6 +15,17 @@ class ModelSettings(Protocol):
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs between the forward and the backward pass."""
+
+
+class DecodingMemory(Protocol):
+    """A model that knows how much memory its decoding takes."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+
+    def decoding_bytes(self, rows: int, length: int) -> int:
+        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
 
 
 # Target positions that a slot of the decoding cache has, for sources of up to 64 subwords and 50 more.
@@ -34,12 +44,9 @@ def tokens_that_fit(model: ModelSettings, parameters: int, device: torch.device,
     return max(256, int(0.5 * free / model.activation_bytes()))
 
 
-def sentences_that_fit(model: EncoderDecoder, rows: int, longest: int | None) -> int:
+def sentences_that_fit(model: DecodingMemory, rows: int, longest: int | None) -> int:
     """Sentences of `rows` hypotheses, of up to `longest` tokens each if that is set, whose caches fit into a
     quarter of what one of the processes may take."""
-    attention = model.decoder_blocks[0].cross_attention
-    position = 4 * len(model.decoder) * attention.num_key_value_heads * (attention.key_width + attention.value_width)
-    # Self-attention for every row, cross-attention once a sentence.
-    sentence = position * max(SLOT_LENGTH, longest or 0) * (rows + 1)
+    sentence = model.decoding_bytes(rows, max(SLOT_LENGTH, longest or 0))
     share = 0.25 * free_memory(model.device) / (available_cores() if model.device.type == "cpu" else 1)
     return max(1, int(share / sentence))

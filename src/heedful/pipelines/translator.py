@@ -20,10 +20,10 @@ from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
-from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.segmentation import Piece, split_line
 from heedful.tasks.translation import collate, token_log_probabilities
+from heedful.tasks.translation_model import TranslationModel
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
 # separate its columns.
@@ -65,7 +65,7 @@ class Translator:
     """A translation model, ready to use."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        self.model: EncoderDecoder = loaded.network
+        self.model: TranslationModel = loaded.network
         self.config = loaded.config
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self._aligner: Aligner | None = None

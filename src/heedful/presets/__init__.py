@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import encoder, language, translation
+from heedful.presets import encoder, language, recurrent, translation
 
 PRESETS = {
     preset.__name__: preset
@@ -15,6 +15,7 @@ PRESETS = {
         encoder.encoder_small,
         encoder.bert_base,
         encoder.bert_large,
+        recurrent.recurrent_tiny,
         language.language_tiny,
         language.language_small,
         language.gpt2_small,

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.special_tokens import OWN_TOKENS, SpecialTokens
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.padding import pad_rows
+from heedful.tasks.translation_model import TranslationModel
 
 Ids = NDArray[np.integer]
 
@@ -83,7 +83,7 @@ def collate(sources: list[Ids], targets: list[Ids], special: SpecialTokens = OWN
     )
 
 
-def translation_loss(model: EncoderDecoder, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
+def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over the real target tokens, with and without label smoothing."""
     hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
     labels = batch.labels_BT.flatten()
@@ -93,7 +93,7 @@ def translation_loss(model: EncoderDecoder, batch: TranslationBatch, label_smoot
     return linear_cross_entropy(hidden_ND, output.weight, labels[real], label_smoothing, output.bias)
 
 
-def token_log_probabilities(model: EncoderDecoder, batch: TranslationBatch) -> list[Tensor]:
+def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:
     """Per pair, the log-probability of each target token and of the end."""
     logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
     labels_BT1 = batch.labels_BT[..., None]
@@ -111,7 +111,7 @@ class Pairs(Protocol):
 
 
 @torch.inference_mode()
-def mean_loss(model: EncoderDecoder, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float:
+def mean_loss(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float:
     """The loss per target token, without label smoothing, over all pairs."""
     total, count = 0.0, 0
     for indices in batches:

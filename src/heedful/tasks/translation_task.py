@@ -14,9 +14,9 @@ from heedful.data.prepared import PreparedTranslation
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import decode
-from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.translation import TranslationBatch, collate, mean_loss, translation_loss
+from heedful.tasks.translation_model import TranslationModel
 
 # Decoding is the slow part of a validation: BLEU is taken over this many pairs at most.
 DECODED_PAIRS = 200
@@ -26,7 +26,7 @@ SHOWN_EXAMPLES = 3
 class TranslationTask:
     """Sentence pairs, the model that learns from them, and its validation."""
 
-    def __init__(self, model: EncoderDecoder, data: PreparedTranslation, settings: LearningSettings) -> None:
+    def __init__(self, model: TranslationModel, data: PreparedTranslation, settings: LearningSettings) -> None:
         self.model, self.data, self.settings = model, data, settings
         train, valid = data.train, data.valid
         # One more than the ids: the end token.
@@ -40,13 +40,12 @@ class TranslationTask:
     @property
     def width(self) -> int:
         """The model's width."""
-        return self.model.config.width
+        return self.model.output.in_features
 
     @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all tokens alike."""
-        assert self.model.config.vocabulary_size is not None
-        return 4.0 * math.log(self.model.config.vocabulary_size)
+        return 4.0 * math.log(self.model.output.out_features)
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch."""

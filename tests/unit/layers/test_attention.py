@@ -12,6 +12,7 @@ from heedful.layers.attention import (
     attend_explicit,
     attend_fused,
     attention_weights,
+    mixed,
 )
 from heedful.layers.positions import PositionScheme
 
@@ -106,3 +107,41 @@ def test_the_scale_is_a_setting() -> None:
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:
     with pytest.raises(UserError, match="cannot be split over 5 heads"):
         SelfAttention(12, AttentionConfig(num_heads=5), PositionScheme(12, 2, 7))
+
+
+@pytest.mark.parametrize("mask_name", masks())
+@pytest.mark.parametrize("causal", [False, True])
+@torch.inference_mode()
+def test_additive_attention_is_that_of_plain_loops(mask_name: str, causal: bool) -> None:
+    query, key, value = tensors()
+    vector = torch.randn(H, K, generator=torch.Generator().manual_seed(3))
+    mask = masks()[mask_name]
+    visible = torch.ones(B, 1, T, S, dtype=torch.bool) if mask is None else mask.expand(B, 1, T, S)
+    output = attend_fused(query, key, value, mask, causal, Scoring(1.0, vector), 0.0)
+    for b, h, t in [(0, 0, 0), (1, 4, 2), (2, 3, 6), (1, 1, 5)]:
+        seen = [s for s in range(S) if visible[b, 0, t, s] and (s <= t or not causal)]
+        scores = [math.exp(float(vector[h] @ torch.tanh(query[b, h, t] + key[b, h, s]))) for s in seen]
+        expected = sum((each * value[b, h, s] for s, each in zip(seen, scores, strict=True)), torch.zeros(V))
+        torch.testing.assert_close(output[b, h, t] * max(sum(scores), 1e-9), expected, atol=1e-4, rtol=1e-5)
+
+
+def test_the_gradient_of_additive_attention_is_that_of_its_output() -> None:
+    generator = torch.Generator().manual_seed(4)
+    shapes = [(2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 3), (2, 4)]
+    inputs = [torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    mask = (torch.arange(5) < torch.tensor([5, 2])[:, None])[:, None, None]
+
+    def attend(query, key, value, vector):
+        return attend_explicit(query, key, value, mask, True, Scoring(1.0, vector), 0.0)
+
+    assert torch.autograd.gradcheck(attend, inputs)
+
+
+@pytest.mark.parametrize("width", [5, 8, 26])
+def test_a_sentence_is_mixed_alike_to_the_last_bit_in_any_batch(width: int) -> None:
+    generator = torch.Generator().manual_seed(5)
+    weights, value = torch.rand(11, 1, 3, 40, generator=generator), torch.randn(11, 1, 40, width, generator=generator)
+    together = mixed(weights, value)
+    for first in range(7):
+        rows = slice(first, first + 4)
+        assert torch.equal(mixed(weights[rows].clone(), value[rows].clone()), together[rows])

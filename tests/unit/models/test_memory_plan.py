@@ -1,9 +1,13 @@
 import pytest
 import torch
 
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models import memory_plan
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.memory_plan import sentences_that_fit, tokens_that_fit
+from heedful.models.recurrent import Recurrent, RecurrentConfig
 
 
 @pytest.fixture
@@ -22,9 +26,12 @@ def test_batches_grow_with_the_memory_and_shrink_with_the_model(with_memory) -> 
     assert tokens_that_fit(small, 10**5, torch.device("cpu"), 2) == 256
 
 
-def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(with_memory) -> None:
+@pytest.mark.parametrize(
+    ("build", "config"), [(EncoderDecoder, EncoderDecoderConfig(1000, 512)), (Recurrent, RecurrentConfig(1000))]
+)
+def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(build, config, with_memory) -> None:
     with torch.device("meta"):
-        model = EncoderDecoder(EncoderDecoderConfig(1000, 512))
+        model = build(config)
     with_memory(16 * 2**30)
     plenty = sentences_that_fit(model, 5, None)
     with_memory(2**30)
@@ -33,11 +40,25 @@ def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(with_memory
     assert sentences_that_fit(model, 5, None) == 1
 
 
-def test_the_estimate_covers_what_a_training_step_really_takes() -> None:
+def additive() -> EncoderDecoderConfig:
+    stack = StackConfig(2, attention=AttentionConfig(scoring="additive"))
+    return EncoderDecoderConfig(101, 64, max_length=31, encoder=stack, decoder=stack)
+
+
+@pytest.mark.parametrize(
+    ("build", "config"),
+    [
+        (EncoderDecoder, EncoderDecoderConfig(101, 64, max_length=31)),
+        (EncoderDecoder, additive()),
+        (Recurrent, RecurrentConfig(101, 32, 64, 31)),
+        (Recurrent, RecurrentConfig(101, 32, 64, 31, cell="gru", attention="general")),
+        (Recurrent, RecurrentConfig(101, 32, 64, 31, attention="dot", decoder=RecurrentStackConfig(1))),
+    ],
+)
+def test_the_estimate_covers_what_a_training_step_really_takes(build, config) -> None:
     """The tensors kept for the backward pass, counted one by one, stay below the plan."""
     torch.manual_seed(1)
-    config = EncoderDecoderConfig(101, 64, max_length=31)
-    model = EncoderDecoder(config).train()
+    model = build(config).train()
     source, target = torch.randint(3, 101, (7, 31)), torch.randint(3, 101, (7, 31))
     kept: dict[int, int] = {}
 
@@ -47,5 +68,5 @@ def test_the_estimate_covers_what_a_training_step_really_takes() -> None:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        model.hidden(source, torch.full((7,), 31), target)
+        model.hidden(source, torch.tensor([31, 29, 23, 19, 17, 13, 11]), target)
     assert sum(kept.values()) <= config.activation_bytes() * (source.numel() + target.numel())

@@ -1,0 +1,167 @@
+"""What Transformers replaced: recurrent sequence-to-sequence models with attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.config import require
+from heedful.errors import UserError
+from heedful.layers.blocks import initialise
+from heedful.layers.embeddings import TokenEmbedding
+from heedful.layers.global_attention import GlobalScoring
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import padding_mask
+from heedful.layers.positions import PositionScheme
+from heedful.layers.recurrent import CellName
+from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder, RecurrentStackConfig
+from heedful.models.decoding_state import FEWEST_ROWS
+from heedful.models.recurrent_state import EncodedSources, RecurrentState
+from heedful.special_tokens import SpecialTokens
+
+
+@dataclass(frozen=True)
+class RecurrentConfig:
+    """The settings of a recurrent model; `width` is that of embeddings and output, `hidden_width` that of states.
+
+    `max_length` is that of the longest sequence in training. The vocabulary's size is that of the tokenizer, and
+    None until that is there.
+    """
+
+    vocabulary_size: int | None = None
+    width: int = 128
+    hidden_width: int = 256
+    max_length: int = 256
+    cell: CellName = "lstm"
+    attention: GlobalScoring = "additive"
+    shared_embeddings: bool = True
+    tied_output: bool = True
+    encoder: RecurrentStackConfig = field(default_factory=RecurrentStackConfig)
+    decoder: RecurrentStackConfig = field(default_factory=RecurrentStackConfig)
+    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
+
+    def __post_init__(self) -> None:
+        require(self.width, "width", 1)
+        require(self.hidden_width, "hidden_width", 2)
+        require(self.max_length, "max_length", 1)
+        if self.hidden_width % 2:
+            raise UserError(f"hidden_width is {self.hidden_width}, but must be even: each direction has half of it")
+
+    def summary(self) -> str:
+        """The settings that matter most, in words."""
+        layers = f"{self.encoder.num_layers}+{self.decoder.num_layers} {self.cell.upper()} layers"
+        widths = f"width {self.width}, states {self.hidden_width}"
+        return f"{layers}, {widths}, dropout {self.decoder.dropout}, {self.attention} attention"
+
+    def activation_bytes(self) -> int:
+        """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts.
+
+        Counted per layer: its input, the gates and states that the kernel keeps, its output and dropout (about 32
+        widths); for a target token its scores of the source, masked, as weights, and their mask.
+        """
+        layer = 32 * self.hidden_width
+        decoder = self.decoder.num_layers * layer + 4 * self.max_length + 8 * (self.hidden_width + self.width)
+        return 4 * max(self.encoder.num_layers * layer + 4 * self.width, decoder)
+
+
+class Recurrent(nn.Module):
+    """Source ids and target ids in, logits of the next target ids out."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.max_length = config.max_length
+        width, hidden, vocabulary = config.width, config.hidden_width, config.vocabulary_size
+        assert vocabulary is not None
+        no_positions = PositionScheme(width, width, config.max_length)
+        target_table = nn.Embedding(vocabulary, width)
+        source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
+        self.source_embedding = TokenEmbedding(source_table, no_positions, config.encoder.dropout)
+        self.target_embedding = TokenEmbedding(target_table, no_positions, config.decoder.dropout)
+        self.encoder = BidirectionalEncoder(width, hidden, config.cell, config.encoder)
+        self.decoder = AttentiveDecoder(width, hidden, config.cell, config.attention, config.decoder)
+        self.bridge = nn.Linear(hidden, sum(self.decoder.state_widths))
+        self.output = nn.Linear(width, vocabulary, bias=False)
+        if config.tied_output:
+            self.output.weight = target_table.weight
+        self.apply(initialise)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+        return self.config.special_tokens
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.output.weight.device
+
+    def encode(self, source_BS: Tensor, lengths_B: Tensor) -> EncodedSources:
+        """The encoder's outputs, what attention compares them by, and the states that the decoder starts from."""
+        memory_BSW, last_BW = self.encoder(_embedded(self.source_embedding, source_BS), lengths_B)
+        keys_BSK = self.decoder.cross_attention.keys(memory_BSW)
+        return EncodedSources(keys_BSK, memory_BSW, lengths_B, torch.tanh(self.bridge(last_BW)))
+
+    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+        """The decoder's output for whole batches; `target_BT` starts with the start token."""
+        encoded = self.encode(source_BS, source_lengths_B)
+        mask = padding_mask(source_lengths_B, source_BS.shape[1])
+        x_BTD = _embedded(self.target_embedding, target_BT)
+        attention = self.decoder.cross_attention
+        return self.decoder(x_BTD, encoded.states, lambda x: attention(x, encoded.keys, encoded.memory, mask))
+
+    def forward(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+        """The logits B T V of the token that follows each target position."""
+        return self.output(self.hidden(source_BS, source_lengths_B, target_BT))
+
+    def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> EncodedSources:
+        """Encode sentences, once; a few empty ones more, where there are so few that kernels would round otherwise."""
+        more = max(0, FEWEST_ROWS - len(source_BS))
+        padding = padded_length(source_BS.shape[1]) - source_BS.shape[1]
+        return self.encode(F.pad(source_BS, (0, padding, 0, more)), F.pad(source_lengths_B, (0, more), value=1))
+
+    def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> RecurrentState:
+        """Preallocated room for that many sentences, beams and source tokens; the target takes none."""
+        hidden = self.config.hidden_width
+        widths = (hidden, hidden, sum(self.decoder.state_widths))
+        return RecurrentState(widths, num_sentences, beam, source_length, self.device)
+
+    def decoding_bytes(self, rows: int, length: int) -> int:
+        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        return 4 * (2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths))
+
+    def step(self, tokens_R: Tensor, state: RecurrentState) -> Tensor:
+        """The next logits R V of every row in use, given the last token of each."""
+        view = state.begin_step()
+        sentences, width = view.key_NSK.shape[0], self.config.hidden_width
+
+        def attend(x_RW: Tensor) -> Tensor:
+            # The beams of a sentence are the queries of one attention: N beams W.
+            x_NQW = x_RW.view(sentences, -1, width)
+            return self.decoder.cross_attention(x_NQW, view.key_NSK, view.memory_NSW, view.mask_N11S).view(-1, width)
+
+        tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
+        x_RD = _embedded(self.target_embedding, tokens_R1)[:, 0]
+        output_RD, states_RZ = self.decoder.step(x_RD, view.states_RZ, attend)
+        state.end_step(states_RZ)
+        return self.output(output_RD)[: len(tokens_R)]
+
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """What is encoded of a source, and the first token that the decoder reads."""
+        return [*source, self.special_tokens.end], self.special_tokens.start
+
+    def longest_target(self, source_length: int) -> int | None:
+        """There are no positions that could set a limit."""
+        return None
+
+    def resize_positions(self, length: int) -> None:
+        """Take texts of up to `length` in one piece."""
+        self.max_length = length
+
+
+def _embedded(embedding: TokenEmbedding, ids_BT: Tensor) -> Tensor:
+    return embedding(ids_BT, torch.arange(ids_BT.shape[1], device=ids_BT.device))

@@ -1,0 +1,19 @@
+"""Recurrent models for translation, to compare Transformers with; a preset's name is its function's name."""
+
+from __future__ import annotations
+
+from heedful.presets.recipes import Settings, budget_recipe
+
+
+def recurrent_tiny() -> Settings:
+    """LSTM layers with additive attention, about as many parameters as translation_tiny has."""
+    return {
+        "family": "recurrent",
+        "model": {
+            "width": 128,
+            "hidden_width": 256,
+            "encoder": {"num_layers": 2, "dropout": 0.3},
+            "decoder": {"num_layers": 1, "dropout": 0.3},
+        },
+        "training": budget_recipe(128),
+    }
