@@ -233,9 +233,9 @@ class XLNet(nn.Module):
         states, all_seen = [], []
         for layer, block in enumerate(self._blocks):
             attention = block.attention
-            query_BHTK, *contents = attention.contents(h_BTD, None if memories is None else memories[layer])
+            query_BHTK, key, value = attention.contents(h_BTD, None if memories is None else memories[layer])
             states.append(h_BTD)
-            all_seen.append(Seen(*contents, attention.distances(sinusoids_XD)))
+            all_seen.append(Seen(key, value, attention.distances(sinusoids_XD)))
             if query is not None:
                 g_BPD = block(g_BPD, attention.queries(g_BPD), all_seen[-1], query)
             if query is None or layer + 1 < len(self.blocks):

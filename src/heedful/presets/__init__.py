@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import language, translation
+from heedful.presets import language, translation, xlnet
 
 PRESETS = {
     preset.__name__: preset
@@ -25,5 +25,8 @@ PRESETS = {
         language.gpt3_6_7b,
         language.gpt3_13b,
         language.gpt3_175b,
+        xlnet.xlnet_tiny,
+        xlnet.xlnet_base,
+        xlnet.xlnet_large,
     )
 }
