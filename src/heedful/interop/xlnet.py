@@ -11,7 +11,7 @@ from heedful.interop.mapping import Imported, Tensors, activation, require_setti
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.xlnet import XLNetConfig
+from heedful.models.xlnet_config import XLNetConfig
 from heedful.special_tokens import SpecialTokens
 
 # No configuration says how long the segments of the training were; the paper's had 512 tokens.

@@ -109,7 +109,8 @@ class RelativeAttention(nn.Module):
         self.distance_projection = nn.Linear(width, heads * key_width, bias=False)
         self.output_projection = nn.Linear(heads * value_width, width, config.bias)
         self.content_bias = nn.Parameter(torch.zeros(heads, key_width))
-        self.position_bias = nn.Parameter(torch.zeros(heads, key_width))
+        # At random, so that heads begin with distances of their own: without it much time goes by until they differ.
+        self.position_bias = nn.Parameter(torch.randn(heads, key_width))
         self.segment_bias: nn.Parameter | None = None
         self.segment_embedding: nn.Parameter | None = None
         if segments:

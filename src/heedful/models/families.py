@@ -11,7 +11,8 @@ from torch import nn
 
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.xlnet import XLNet, XLNetConfig
+from heedful.models.xlnet import XLNet
+from heedful.models.xlnet_config import XLNetConfig
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -11,100 +11,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
-from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig, causal_mask
-from heedful.layers.blocks import StackConfig, initialise
+from heedful.layers.attention import causal_mask
+from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import left_to_right_mask
 from heedful.layers.relative_attention import Seen, Sight, distance_sinusoids, relative_shift
 from heedful.layers.relative_blocks import RelativeBlock, step_sight
 from heedful.models.causal_state import PrefilledPrompts
 from heedful.models.relative_state import RelativeState
+from heedful.models.xlnet_config import XLNetConfig
 from heedful.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)
-class OrderConfig:
-    """In which order the tokens of a segment are learned.
-
-    `predicted` is the share of the order, from its end, that is predicted: the paper takes 1/6. `left_to_right` is the
-    share of segments that are read in the plain order, in which text is scored and generated.
-    """
-
-    predicted: float = 1.0
-    left_to_right: float = 0.5
-
-    def __post_init__(self) -> None:
-        require(self.left_to_right, "left_to_right", 0)
-        for name in ("predicted", "left_to_right"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"{name} is {getattr(self, name)}, but must be between 0 and 1")
-
-
-def _stack() -> StackConfig:
-    return StackConfig(
-        num_layers=12,
-        attention=AttentionConfig(num_heads=12, bias=False),
-        feed_forward=FeedForwardConfig(activation="gelu"),
-        norm_epsilon=1e-12,
-    )
-
-
-@dataclass(frozen=True)
-class XLNetConfig:
-    """The settings of an XLNet; `max_length` is its context, of which `memory_length` is memory of earlier text.
-
-    A `causal` model (Transformer-XL's attention) sees nothing to the right whatever the order; with `clamp_length`
-    all larger distances are alike; with `segments` attention knows whether two tokens are of the same segment.
-    """
-
-    vocabulary_size: int | None = None
-    width: int = 768
-    max_length: int = 512
-    memory_length: int = 256
-    causal: bool = False
-    clamp_length: int | None = None
-    segments: bool = False
-    orders: OrderConfig = field(default_factory=OrderConfig)
-    stack: StackConfig = field(default_factory=_stack)
-    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
-
-    def __post_init__(self) -> None:
-        require(self.width, "width", 2)
-        require(self.max_length, "max_length", 2)
-        require(self.memory_length, "memory_length", 0, self.max_length)
-        require(1 if self.clamp_length is None else self.clamp_length, "clamp_length", 1)
-        if self.width % 2:
-            raise UserError(f"width is {self.width}, but must be even: half of it are sines, half cosines")
-        attention = self.stack.attention
-        given = {
-            "stack.norm": (self.stack.norm, "post"),
-            "stack.local_window": (self.stack.local_window, None),
-            "stack.attention.scoring": (attention.scoring, "dot"),
-            "stack.attention.num_key_value_heads": (attention.num_key_value_heads, None),
-        }
-        for name, (value, only) in given.items():
-            if value != only:
-                raise UserError(f"{name} is {value!r}, but an xlnet model has {only!r}: leave it out")
-
-    def summary(self) -> str:
-        """The settings that matter most, in words."""
-        layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
-        return f"{layers}, context {self.max_length:,}, memory {self.memory_length:,}"
-
-    def activation_bytes(self) -> int:
-        """Bytes that one token needs in training; written-out attention keeps about 6 rows of scores a head."""
-        return self.stack.activation_bytes(self.width, 6 * self.max_length, 2)
-
-
-@dataclass(frozen=True)
 class Reading:
-    """The last outputs of both streams, and for every layer what came into it and what its queries met."""
+    """The last output of the query stream, or of the contents without it; each layer's input; what its queries met."""
 
-    h_BTD: Tensor
-    g_BPD: Tensor
+    output: Tensor
     states: list[Tensor]
     seen: list[Seen]
 
@@ -120,12 +44,11 @@ class XLNet(nn.Module):
         assert vocabulary is not None
         self.embedding = nn.Embedding(vocabulary, width)
         # What the query stream begins with, whatever the token.
-        self.query_embedding = nn.Parameter(torch.randn(width) * 0.02)
+        self.query_embedding = nn.Parameter(torch.randn(width) * width**-0.5)
         self.dropout = Dropout(stack.dropout)
         self.blocks = nn.ModuleList(RelativeBlock(width, stack, config.segments) for _ in range(stack.num_layers))
         self.output = nn.Linear(width, vocabulary)
         self.apply(initialise)
-        nn.init.normal_(self.embedding.weight, std=0.02)
         self.output.weight = self.embedding.weight
 
     @property
@@ -165,8 +88,7 @@ class XLNet(nn.Module):
         if target_mapping_BPT is not None:
             query = Sight("query", align, queries, other_segment_B1TS=other, mapping_BPT=target_mapping_BPT)
         distances = torch.arange(M + T, -T, -1, device=ids_BT.device)
-        reading = self._read(ids_BT, distances, content, query, memories)
-        return self.output(reading.h_BTD if query is None else reading.g_BPD)
+        return self.output(self._read(ids_BT, distances, content, query, memories).output)
 
     def predict(
         self,
@@ -187,14 +109,14 @@ class XLNet(nn.Module):
         content = Sight("content", align, content_mask, 1, other)
         query = Sight("query", align, query_mask, 0, other, mapping_BPT)
         distances = torch.arange(M + T + 1, -1 if causal else -T, -1, device=ids_BT.device)
-        return self._read(ids_BT, distances, content, query, memories).g_BPD
+        return self._read(ids_BT, distances, content, query, memories).output
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """What the output layer is applied to, to predict the token behind each from those up to it.
 
         That is the order from left to right. A document sees nothing of the others.
         """
-        mask = _left_to_right(ids_BT, documents_BT)
+        mask = left_to_right_mask(ids_BT, documents_BT)
         return self.predict(ids_BT, mask, mask, causal=True)
 
     @torch.no_grad()
@@ -211,11 +133,11 @@ class XLNet(nn.Module):
         self, ids_BT: Tensor, documents_BT: Tensor | None, memories: Sequence[Tensor] | None
     ) -> Reading:
         T, M = ids_BT.shape[1], _length(memories)
-        mask = F.pad(_left_to_right(ids_BT, documents_BT), (M, 0), value=True)
+        mask = F.pad(left_to_right_mask(ids_BT, documents_BT), (M, 0), value=True)
         other = self._other_segment(ids_BT, M, None)
         sight = Sight("content", partial(relative_shift, num_keys=M + T), mask, other_segment_B1TS=other)
         distances = torch.arange(M + T, -1, -1, device=ids_BT.device)
-        return self._read(ids_BT, distances, sight, None, memories)
+        return self._read(ids_BT, distances, sight, None, memories, only_states=True)
 
     def _read(
         self,
@@ -224,23 +146,27 @@ class XLNet(nn.Module):
         content: Sight,
         query: Sight | None,
         memories: Sequence[Tensor] | None,
+        *,
+        only_states: bool = False,
     ) -> Reading:
-        """Both streams through all layers; nothing needs the last content where there is a query stream."""
+        """Both streams through all layers; the last layer's contents are left out where nothing needs them."""
         h_BTD = self.dropout(self.embedding(ids_BT))
         positions = ids_BT.shape[1] if query is None or query.mapping_BPT is None else query.mapping_BPT.shape[1]
         g_BPD = self.dropout(self.query_embedding.expand(len(ids_BT), positions, -1))
         sinusoids_XD = self._sinusoids(distances_X)
+        needed = len(self.blocks) - (only_states or query is not None)
         states, all_seen = [], []
         for layer, block in enumerate(self._blocks):
             attention = block.attention
             query_BHTK, key, value = attention.contents(h_BTD, None if memories is None else memories[layer])
+            seen = Seen(key, value, attention.distances(sinusoids_XD))
             states.append(h_BTD)
-            all_seen.append(Seen(key, value, attention.distances(sinusoids_XD)))
+            all_seen.append(seen)
             if query is not None:
-                g_BPD = block(g_BPD, attention.queries(g_BPD), all_seen[-1], query)
-            if query is None or layer + 1 < len(self.blocks):
-                h_BTD = block(h_BTD, query_BHTK, all_seen[-1], content)
-        return Reading(self.dropout(h_BTD), self.dropout(g_BPD), states, all_seen)
+                g_BPD = block(g_BPD, attention.queries(g_BPD), seen, query)
+            if layer < needed:
+                h_BTD = block(h_BTD, query_BHTK, seen, content)
+        return Reading(self.dropout(h_BTD if query is None else g_BPD), states, all_seen)
 
     @property
     def _blocks(self) -> Sequence[RelativeBlock]:
@@ -252,11 +178,17 @@ class XLNet(nn.Module):
         return distance_sinusoids(distances_X, self.config.width)
 
     def _other_segment(self, ids_BT: Tensor, memory: int, segments_BT: Tensor | None) -> Tensor | None:
-        """B 1 T S: whether a key is of another segment; memories are of segment 0, as is all without segments."""
+        """B 1 T S: whether a key is of another segment; memories are of segment 0, as is all without segments.
+
+        A score that all keys have changes no weight: without segments it is left out, but for gradients of zero.
+        """
         if not self.config.segments:
             assert segments_BT is None, "this model knows no segments"
             return None
-        segments_BT = torch.zeros_like(ids_BT) if segments_BT is None else segments_BT
+        if segments_BT is None:
+            if not self.training:
+                return None
+            segments_BT = torch.zeros_like(ids_BT)
         return (segments_BT[:, :, None] != F.pad(segments_BT, (memory, 0))[:, None])[:, None]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
@@ -303,8 +235,3 @@ class XLNet(nn.Module):
 
 def _length(memories: Sequence[Tensor] | None) -> int:
     return 0 if memories is None else memories[0].shape[1]
-
-
-def _left_to_right(ids_BT: Tensor, documents_BT: Tensor | None) -> Tensor:
-    mask = causal_mask(ids_BT.shape[1], ids_BT.shape[1], ids_BT.device)[None, None]
-    return mask if documents_BT is None else mask & (documents_BT[:, :, None] == documents_BT[:, None])[:, None]
