@@ -1,5 +1,6 @@
 """What must hold for every XLNet: what a query knows, memories, cached steps, batches."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_text_in_segments_with_memories_is_the_text_in_one_piece(changes: dict
     text, cuts = ids(B, 17), [0, 3, 10, 17]
     whole = model(text)
     memories = None
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in itertools.pairwise(cuts):
         logits = model(text[:, first:last], memories=memories)
         torch.testing.assert_close(logits, whole[:, first:last], atol=1e-5, rtol=0)
         memories = model.remember(text[:, first:last], memories=memories)

@@ -210,7 +210,7 @@ class XLNet(nn.Module):
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> RelativeState:
         """Preallocated room for that many prompts, samples of each, prompt tokens and new tokens."""
         length = source_length + target_length
-        sinusoids_XD = self._sinusoids(torch.arange(padded_length(length) + 1, device=self.device))
+        sinusoids_XD = self._sinusoids(torch.arange(padded_length(length + 1), device=self.device))
         distances_LHXK = torch.stack([block.attention.distances(sinusoids_XD) for block in self._blocks]).detach()
         (heads, key_width), _, (_, value_width) = self._blocks[0].attention.parts
         shape = (len(self.blocks), heads, key_width, value_width)

@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_segments_cover_the_text_in_other_orders_each_epoch() -> None:
             seen += (indices % len(task.train)).tolist()
     assert len(set(orders)) == len(orders)
     half = sorted(seen[: len(seen) // 2])
-    assert all(later - earlier == LENGTH for earlier, later in zip(half[:-1], half[1:], strict=True))
+    assert all(later - earlier == LENGTH for earlier, later in itertools.pairwise(half))
 
 
 @pytest.mark.parametrize("documents", [False, True])
