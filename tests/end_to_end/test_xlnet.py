@@ -49,7 +49,9 @@ def test_train_kill_continue_generate_and_load(tmp_path: Path, run, make_sentenc
     assert model.generate("red ", options) == [[generated.removesuffix("\n")]]  # beyond the context of 48
     assert 1 < model.score("red dog, blue sea").perplexity < 200
 
-    heedful_again = load_model_folder(whole).network
+    assert model.generate("", heedful.GenerationOptions(max_tokens=3)) != [[""]]
+
+    again = load_model_folder(whole).network
     ids = torch.randint(3, 20, (2, 13), generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
-        assert torch.equal(heedful_again.hidden(ids), model.model.hidden(ids))
+        assert torch.equal(again.hidden(ids), model.model.hidden(ids))

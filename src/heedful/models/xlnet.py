@@ -151,7 +151,9 @@ class XLNet(nn.Module):
     ) -> Reading:
         """Both streams through all layers; the last layer's contents are left out where nothing needs them."""
         h_BTD = self.dropout(self.embedding(ids_BT))
-        positions = ids_BT.shape[1] if query is None or query.mapping_BPT is None else query.mapping_BPT.shape[1]
+        positions = 0 if query is None else ids_BT.shape[1]
+        if query is not None and query.mapping_BPT is not None:
+            positions = query.mapping_BPT.shape[1]
         g_BPD = self.dropout(self.query_embedding.expand(len(ids_BT), positions, -1))
         sinusoids_XD = self._sinusoids(distances_X)
         needed = len(self.blocks) - (only_states or query is not None)

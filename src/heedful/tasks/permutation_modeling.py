@@ -76,8 +76,10 @@ def draw_ranks(length: int, left_to_right: float, seed: Sequence[int]) -> NDArra
     return ranks
 
 
-def permutation_loss(model: XLNet, batch: PermutationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
-    """The loss summed over the predicted tokens, with and without label smoothing.
+def permutation_loss(
+    model: XLNet, batch: PermutationBatch, label_smoothing: float, causal: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The loss summed over the predicted tokens, with and without label smoothing; `causal` if all orders are plain.
 
     The memory is read anew, without gradient, so that a step depends on nothing but its batch.
     """
@@ -86,7 +88,7 @@ def permutation_loss(model: XLNet, batch: PermutationBatch, label_smoothing: flo
     content, query = batch.masks()
     T, P = batch.ids_BT.shape[1], batch.places_BP.shape[1]
     mapping_BPT = F.one_hot(batch.places_BP - 1, T).to(model.query_embedding.dtype) if P < T else None
-    hidden_ND = model.predict(batch.ids_BT, content, query, memories, mapping_BPT).flatten(0, 1)
+    hidden_ND = model.predict(batch.ids_BT, content, query, memories, mapping_BPT, causal=causal).flatten(0, 1)
     output = model.output
     return linear_cross_entropy(hidden_ND, output.weight, batch.labels_BP.flatten(), label_smoothing, output.bias)
 
@@ -96,6 +98,7 @@ class PermutationTask:
 
     Of every segment the end of its order is predicted. A share of the segments is read in the plain order: it is one
     of very many, and would else hardly ever be learned, but it is the one in which text is scored and generated.
+    A causal model can learn no other order.
     """
 
     def __init__(self, model: XLNet, language: LanguageTask) -> None:
@@ -103,7 +106,9 @@ class PermutationTask:
         self.train: Ids = language.train
         self.memory = model.config.memory_length
         self.length = min(model.config.max_length - self.memory, len(self.train) - 1)
-        self.num_predicted = max(1, round(self.length * model.config.orders.predicted))
+        orders = model.config.orders
+        self.num_predicted = max(1, round(self.length * orders.predicted))
+        self.left_to_right = 1.0 if model.config.causal else orders.left_to_right
 
     @property
     def width(self) -> int:
@@ -123,9 +128,8 @@ class PermutationTask:
     def collate(self, indices: Indices) -> PermutationBatch:
         """Some segments as tensors on the model's device."""
         epochs, starts = np.divmod(indices, len(self.train))
-        share = self.model.config.orders.left_to_right
         seeds = [[self.settings.seed, int(epoch), int(start)] for epoch, start in zip(epochs, starts, strict=True)]
-        ranks_BX = np.stack([draw_ranks(self.length, share, seed) for seed in seeds])
+        ranks_BX = np.stack([draw_ranks(self.length, self.left_to_right, seed) for seed in seeds])
         # The last of the order, in the order of the text; place 0 is given.
         places_BP = np.sort(1 + np.argsort(ranks_BX[:, 1:], axis=1)[:, -self.num_predicted :], axis=1)
         offsets_BX = starts[:, None] + np.arange(-self.memory, self.length + 1)
@@ -146,7 +150,7 @@ class PermutationTask:
     def loss(self, batch: PermutationBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
         with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return permutation_loss(self.model, batch, self.settings.label_smoothing)
+            return permutation_loss(self.model, batch, self.settings.label_smoothing, self.left_to_right == 1.0)
 
     def validate(self) -> Validation:
         """The loss over all of the held-out text, from left to right."""

@@ -87,7 +87,9 @@ def test_a_batch_holds_the_text_as_it_is(documents: bool) -> None:
 def test_the_plain_order_gives_the_loss_of_a_language_model_with_a_longer_context(documents: bool) -> None:
     task = build(documents, orders=OrderConfig(1.0, 1.0))
     starts = np.array([60, 31, 117])
-    total = permutation_loss(task.model, task.collate(starts), 0.0)[1]
+    batch = task.collate(starts)
+    total = permutation_loss(task.model, batch, 0.0)[1]
+    torch.testing.assert_close(task.loss(batch)[1], total, atol=1e-3, rtol=1e-5)  # with half of the distances
     # Segment and memory in one piece, of which only the segment is scored.
     whole = collate_windows(task.train, starts - MEMORY, MEMORY + LENGTH, END)
     logits = task.model.output(task.model.hidden(whole.ids_BT, whole.documents_BT))[:, MEMORY:]
@@ -126,7 +128,15 @@ def test_no_target_can_be_read_off(predicted: float) -> None:
         assert same.tolist() == (ranks[1:] <= ranks[place]).tolist()
 
 
-@pytest.mark.parametrize("changes", [{}, {"segments": True}, {"orders": OrderConfig(0.4, 0.5)}])
+def test_a_causal_model_learns_the_plain_order_alone() -> None:
+    task = build(causal=True, orders=OrderConfig(1.0, 0.0))
+    batch = task.collate(task.epoch_batches(0)[0])
+    assert (batch.ranks_BX == torch.arange(LENGTH + 1)).all()
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"segments": True}, {"causal": True}, {"memory_length": 0}, {"orders": OrderConfig(0.4, 0.5)}]
+)
 def test_every_parameter_has_a_gradient_and_parts_sum_up(changes: dict) -> None:
     task = build(**changes, stack=replace(STACK, dropout=0.0))
     task.model.train()
