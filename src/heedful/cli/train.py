@@ -105,12 +105,18 @@ def translation(**options: Any) -> None:
     type=click.Choice(["subwords", "characters"]),
     help="What a token is, by default a byte-level subword.",
 )
+@click.option(
+    "--family",
+    type=click.Choice(["decoder_only", "xlnet"]),
+    help="The kind of model, by default decoder_only; xlnet learns to predict tokens in any order.",
+)
 def language_model(**options: Any) -> None:
     """Learn to continue text.
 
     \b
     heedful train language-model --text book.txt --out my-gpt
     heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
+    heedful train language-model --text book.txt --out my-xlnet --family xlnet
     """
     run_job("language_model", "TextData", options, 'heedful generate {} "Once upon a time"')
 

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from heedful.layers.attention import AttentionLayer, Scoring, attention_weights
+from heedful.layers.attention import AttentionLayer, Score, attention_weights
+from heedful.layers.relative_attention import RelativeAttention
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -25,7 +26,7 @@ class RecordingAttend:
         value_BHSV: Tensor,
         mask: Tensor | None,
         causal: bool,
-        scoring: Scoring,
+        scoring: Score,
         dropout: float,
     ) -> Tensor:
         """Attend, and keep the weights B H T S; a view that records does not train, so that nothing is dropped."""
@@ -45,4 +46,7 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     for name, module in view.named_modules():
         if isinstance(module, AttentionLayer):
             module.attend = recorders[name] = RecordingAttend()
+        elif isinstance(module, RelativeAttention):
+            for stream in module.attend:
+                module.attend[stream] = recorders[f"{name}.{stream}"] = RecordingAttend()
     return view, recorders

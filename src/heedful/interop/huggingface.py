@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.config import nearest, read_json
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
-from heedful.interop import bert, gpt2, marian
+from heedful.interop import bert, gpt2, marian, xlnet
 from heedful.interop.mapping import Imported, Tensors
 from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
 from heedful.models.families import FAMILIES
@@ -26,6 +26,7 @@ CONVERTERS: dict[str, Callable[[dict[str, Any], Tensors], Imported]] = {
     "bert": bert.convert,
     "gpt2": gpt2.convert,
     "marian": marian.convert,
+    "xlnet": xlnet.convert,
 }
 
 

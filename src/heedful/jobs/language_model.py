@@ -17,8 +17,10 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
+from heedful.models.xlnet import XLNet
 from heedful.tasks.language_modeling import LanguageTask
-from heedful.tasks.task import LearningSettings
+from heedful.tasks.permutation_modeling import PermutationTask
+from heedful.tasks.task import LearningSettings, Task
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class TextData:
     @property
     def families(self) -> tuple[str, ...]:
         """The families that predict the next token."""
-        return ("decoder_only",)
+        return ("decoder_only", "xlnet")
 
     def check(self) -> None:
         """Raise a UserError for files that are missing."""
@@ -91,6 +93,8 @@ class PreparedLanguageJob:
 
     def preset(self, family: str, device: torch.device) -> str:
         """A size that suits the amount of text and the machine."""
+        if family == "xlnet":
+            return "xlnet_tiny" if device.type == "cpu" or self.num_tokens < 100_000_000 else "xlnet_base"
         if device.type != "cpu" and self.num_tokens >= 100_000_000:
             return "gpt2_small"
         return "language_tiny" if self.num_tokens < 10_000_000 else "language_small"
@@ -110,9 +114,10 @@ class PreparedLanguageJob:
             Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", kind),
         ]
 
-    def task(self, model: Any, learning: LearningSettings) -> LanguageTask:
-        """Language modelling, as the training loop sees it."""
-        return LanguageTask(model, self.data, model.config.width, learning)
+    def task(self, model: Any, learning: LearningSettings) -> Task[Any]:
+        """Language modelling, as the training loop sees it: in the plain order, or in all of them."""
+        task = LanguageTask(model, self.data, model.config.width, learning)
+        return PermutationTask(model, task) if isinstance(model, XLNet) else task
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""

@@ -60,6 +60,8 @@ class Scoring:
         return additive_scores(query_BHTK, key_BHSK, self.vector_HK)
 
 
+# Queries and keys in, the scores B H T S before masking out.
+Score = Callable[[Tensor, Tensor], Tensor]
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, Scoring, float], Tensor]
 
 
@@ -91,7 +93,7 @@ def attend_fused(
 
 
 def attention_weights(
-    query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scoring: Scoring
+    query_BHTK: Tensor, key_BHSK: Tensor, mask: Tensor | None, causal: bool, scoring: Score
 ) -> Tensor:
     """The softmax of the paper's equation 1, with rows of zeros where no key may be seen."""
     scores_BHTS = scoring(query_BHTK, key_BHSK)
@@ -111,7 +113,7 @@ def attend_explicit(
     value_BHSV: Tensor,
     mask: Tensor | None,
     causal: bool,
-    scoring: Scoring,
+    scoring: Score,
     dropout: float,
 ) -> Tensor:
     """The same as `attend_fused`, written out, so that the weights can be had."""
@@ -137,6 +139,13 @@ def causal_mask(query_length: int, key_length: int, device: torch.device) -> Ten
 def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> Tensor:
     """True where a key is fewer than `window` positions away from its query."""
     return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
+
+
+def split_heads(packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:
+    """Cut the last axis into parts of (heads, width) each: B T (H K + G K + G V) -> B H T K, ..."""
+    B, T, _ = packed_BTX.shape
+    pieces = packed_BTX.split([heads * width for heads, width in parts], dim=-1)
+    return [piece.view(B, T, heads, width).transpose(1, 2) for piece, (heads, width) in zip(pieces, parts, strict=True)]
 
 
 class AttentionLayer(nn.Module):
@@ -168,14 +177,6 @@ class MultiHeadAttention(AttentionLayer):
             self.scoring_vector = nn.Parameter(torch.randn(self.num_heads, self.key_width) * self.key_width**-0.5)
         self.output_projection = nn.Linear(self.num_heads * self.value_width, width, config.bias)
 
-    def split(self, packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:
-        """Cut the last axis into parts of (heads, width) each: B T (H K + G K + G V) -> B H T K, ..."""
-        B, T, _ = packed_BTX.shape
-        pieces = packed_BTX.split([heads * width for heads, width in parts], dim=-1)
-        return [
-            piece.view(B, T, heads, width).transpose(1, 2) for piece, (heads, width) in zip(pieces, parts, strict=True)
-        ]
-
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
         """Attend in every head, join the heads, and project back to the model's width."""
         shared = self.num_heads // self.num_key_value_heads
@@ -206,7 +207,7 @@ class SelfAttention(MultiHeadAttention):
 
     def project(self, x_BTD: Tensor, positions: Tensor) -> list[Tensor]:
         """The queries, keys and values, by head."""
-        query, key, value = self.split(self.query_key_value_projection(x_BTD), *self.parts)
+        query, key, value = split_heads(self.query_key_value_projection(x_BTD), *self.parts)
         rotate = self._positions[0].rotate
         return [rotate(query, positions), rotate(key, positions), value]
 
@@ -248,9 +249,9 @@ class CrossAttention(MultiHeadAttention):
 
     def keys_values(self, memory_BSD: Tensor) -> list[Tensor]:
         """The keys and values of the encoder's output, by head."""
-        return self.split(self.key_value_projection(memory_BSD), *self.parts)
+        return split_heads(self.key_value_projection(memory_BSD), *self.parts)
 
     def forward(self, x_BTD: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attend to keys and values made by `keys_values`."""
-        (query,) = self.split(self.query_projection(x_BTD), (self.num_heads, self.key_width))
+        (query,) = split_heads(self.query_projection(x_BTD), (self.num_heads, self.key_width))
         return self.mix(query, key, value, mask, False)

@@ -11,3 +11,10 @@ def padding_mask(lengths_B: Tensor, length: int, *, always: bool = False) -> Ten
     if not always and bool((lengths_B == length).all()):
         return None
     return (torch.arange(length, device=lengths_B.device) < lengths_B[:, None])[:, None, None]
+
+
+def left_to_right_mask(ids_BT: Tensor, documents_BT: Tensor | None) -> Tensor:
+    """1 1 T T, or B 1 T T: the keys up to each query, of the same document where rows hold several."""
+    length = ids_BT.shape[1]
+    mask = torch.ones(length, length, dtype=torch.bool, device=ids_BT.device).tril()[None, None]
+    return mask if documents_BT is None else mask & (documents_BT[:, :, None] == documents_BT[:, None])[:, None]

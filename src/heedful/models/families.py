@@ -13,6 +13,8 @@ from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.xlnet import XLNet
+from heedful.models.xlnet_config import XLNetConfig
 
 
 @dataclass(frozen=True)
@@ -33,4 +35,5 @@ FAMILIES = {
     "decoder_only": Family(DecoderOnlyConfig, DecoderOnly),
     "encoder_only": Family(EncoderOnlyConfig, EncoderOnly),
     "recurrent": Family(RecurrentConfig, Recurrent),
+    "xlnet": Family(XLNetConfig, XLNet),
 }

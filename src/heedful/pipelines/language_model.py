@@ -13,6 +13,7 @@ from heedful.errors import UserError
 from heedful.machine import flushed_denormals
 from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
+from heedful.models.xlnet import XLNet
 from heedful.pipelines.text_generation import Generation, GenerationOptions
 from heedful.tasks.language_modeling import text_loss
 
@@ -42,7 +43,7 @@ class LanguageModel:
     """A model that continues text."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        self.model: DecoderOnly = loaded.network
+        self.model: DecoderOnly | XLNet = loaded.network
         self.config = loaded.config
         self.tokenizer: Tokenizer = loaded.text_tokenizer
 

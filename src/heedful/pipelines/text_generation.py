@@ -18,6 +18,7 @@ from heedful.decoding.scheduler import decode_stepwise
 from heedful.errors import UserError
 from heedful.machine import flushed_denormals, one_thread
 from heedful.models.decoder_only import DecoderOnly
+from heedful.models.xlnet import XLNet
 from heedful.pipelines.text_stream import TextStream
 
 # A request's number is that of its sample, plus this times the number of times that the context was full.
@@ -73,7 +74,7 @@ class Generation:
     """All samples of all prompts, generated side by side."""
 
     def __init__(
-        self, model: DecoderOnly, tokenizer: Tokenizer, prompts: Sequence[str], options: GenerationOptions
+        self, model: DecoderOnly | XLNet, tokenizer: Tokenizer, prompts: Sequence[str], options: GenerationOptions
     ) -> None:
         self.model, self.options = model, options
         self.context = None if model.longest_target(0) is None else model.max_length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import encoder, language, recurrent, translation
+from heedful.presets import encoder, language, recurrent, translation, xlnet
 
 PRESETS = {
     preset.__name__: preset
@@ -30,5 +30,8 @@ PRESETS = {
         language.gpt3_6_7b,
         language.gpt3_13b,
         language.gpt3_175b,
+        xlnet.xlnet_tiny,
+        xlnet.xlnet_base,
+        xlnet.xlnet_large,
     )
 }

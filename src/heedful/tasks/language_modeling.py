@@ -76,7 +76,8 @@ def collate_windows(text: Ids, starts: Ids, length: int, end: int) -> LanguageBa
 def language_loss(model: CausalModel, batch: LanguageBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over all tokens, with and without label smoothing."""
     hidden_ND = model.hidden(batch.ids_BT, batch.documents_BT).flatten(0, 1)
-    return linear_cross_entropy(hidden_ND, model.output.weight, batch.labels_BT.flatten(), label_smoothing)
+    output = model.output
+    return linear_cross_entropy(hidden_ND, output.weight, batch.labels_BT.flatten(), label_smoothing, output.bias)
 
 
 @torch.inference_mode()
@@ -96,6 +97,18 @@ def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[flo
     return total, len(text) - 1
 
 
+def shuffled_windows(num_tokens: int, length: int, settings: LearningSettings, epoch: int) -> list[Indices]:
+    """The starts of windows that cover a text, from another first place in each epoch, in random order, by batch."""
+    random = np.random.PCG64([settings.seed, epoch])
+    spare = (num_tokens - 1) % length
+    room = min(length, spare + length * ((num_tokens - 1) // length - 1) + 1)
+    first = int(random.random_raw() % room)
+    starts = np.arange(first, num_tokens - length, length)
+    starts = starts[np.argsort(random.random_raw(len(starts)), kind="stable")]
+    rows = max(1, settings.tokens_per_batch // length)
+    return np.split(starts, range(rows, len(starts), rows))
+
+
 class LanguageTask:
     """A text, the model that learns from it, and its validation."""
 
@@ -111,14 +124,7 @@ class LanguageTask:
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """Windows that cover the text, from another first place in each epoch, in random order."""
-        random = np.random.PCG64([self.settings.seed, epoch])
-        spare = (len(self.train) - 1) % self.length
-        room = min(self.length, spare + self.length * ((len(self.train) - 1) // self.length - 1) + 1)
-        first = int(random.random_raw() % room)
-        starts = np.arange(first, len(self.train) - self.length, self.length)
-        starts = starts[np.argsort(random.random_raw(len(starts)), kind="stable")]
-        rows = max(1, self.settings.tokens_per_batch // self.length)
-        return np.split(starts, range(rows, len(starts), rows))
+        return shuffled_windows(len(self.train), self.length, self.settings, epoch)
 
     def collate(self, indices: Indices) -> LanguageBatch:
         """Some windows as tensors on the model's device."""
