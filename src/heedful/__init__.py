@@ -8,14 +8,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from heedful.errors import UserError
+    from heedful.jobs.image_classifier import ImageData
     from heedful.jobs.language_model import TextData
     from heedful.jobs.translation import TranslationData
-    from heedful.pipelines import GenerationOptions, LanguageModel, Translation, Translator, load
+    from heedful.pipelines import GenerationOptions, ImageClassifier, LanguageModel, Translation, Translator, load
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
 
 __all__ = [
     "GenerationOptions",
+    "ImageClassifier",
+    "ImageData",
     "LanguageModel",
     "RunConfig",
     "TextData",
@@ -30,6 +33,8 @@ __all__ = [
 
 _PLACES = {
     "GenerationOptions": "heedful.pipelines",
+    "ImageClassifier": "heedful.pipelines",
+    "ImageData": "heedful.jobs.image_classifier",
     "LanguageModel": "heedful.pipelines",
     "RunConfig": "heedful.training.run_config",
     "TextData": "heedful.jobs.language_model",

@@ -19,6 +19,7 @@ VERBS = {
     "train": "Train a model from your own files.",
     "translate": "Translate lines of text.",
     "generate": "Continue a text with a language model.",
+    "classify": "Tell what images show.",
     "evaluate": "Measure a model on a test set.",
     "score": "Give the log-probability of given translations.",
     "info": "Show what a model folder holds.",

@@ -11,6 +11,7 @@ from torch import nn
 
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.vision import Vision, VisionConfig
 
 
 @dataclass(frozen=True)
@@ -29,4 +30,5 @@ class Family:
 FAMILIES = {
     "encoder_decoder": Family(EncoderDecoderConfig, EncoderDecoder),
     "decoder_only": Family(DecoderOnlyConfig, DecoderOnly),
+    "vision": Family(VisionConfig, Vision),
 }

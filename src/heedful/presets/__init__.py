@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import language, translation
+from heedful.presets import language, translation, vision
 
 PRESETS = {
     preset.__name__: preset
@@ -25,5 +25,14 @@ PRESETS = {
         language.gpt3_6_7b,
         language.gpt3_13b,
         language.gpt3_175b,
+        vision.vision_tiny,
+        vision.vit_tiny_16,
+        vision.vit_tiny_32,
+        vision.vit_small_16,
+        vision.vit_small_32,
+        vision.vit_base_16,
+        vision.vit_base_32,
+        vision.vit_large_16,
+        vision.vit_large_32,
     )
 }
