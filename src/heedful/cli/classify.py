@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heedful.cli.files import parse_resolution
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,16 +34,6 @@ def classify(model: str, inputs: tuple[str, ...], top: int, resolution: str | No
     if not isinstance(pipeline, ImageClassifier):
         raise UserError(f"{model} holds no classifier: its task is {pipeline.config.task!r}")
     classify_images(pipeline, inputs, top, parse_resolution(resolution), as_json)
-
-
-def parse_resolution(text: str | None) -> tuple[int, int] | None:
-    """`40` or `40x56` as height and width."""
-    if text is None:
-        return None
-    parts = text.lower().split("x")
-    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise UserError(f"--resolution {text!r}: expected a number of pixels such as 40, or height and width as 40x56")
-    return int(parts[0]), int(parts[-1])
 
 
 def classify_images(

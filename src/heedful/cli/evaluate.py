@@ -7,11 +7,17 @@ from dataclasses import asdict
 
 import click
 
+from heedful.errors import UserError
+
 
 @click.command()
 @click.argument("model")
-@click.option("--source", required=True, metavar="FILE", help="Source text of the test set.")
-@click.option("--reference", required=True, metavar="FILE", help="Its translation by people, line by line.")
+@click.option("--source", metavar="FILE", help="Source text of the test set.")
+@click.option("--reference", metavar="FILE", help="Its translation by people, line by line.")
+@click.option("--images", metavar="FOLDER", help="Images of the test set, with a sub-folder for each class.")
+@click.option("--idx-images", metavar="FILE", help="Images as an idx file.")
+@click.option("--idx-labels", metavar="FILE", help="Their labels.")
+@click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
@@ -20,8 +26,12 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
 def evaluate(
     model: str,
-    source: str,
-    reference: str,
+    source: str | None,
+    reference: str | None,
+    images: str | None,
+    idx_images: str | None,
+    idx_labels: str | None,
+    resolution: str | None,
     beam: int,
     length_penalty: float,
     batch_size: int,
@@ -29,11 +39,21 @@ def evaluate(
     device: str,
     as_json: bool,
 ) -> None:
-    """Measure a model on a test set: BLEU, chrF, perplexity, sentences a second.
+    """Measure a model on a test set.
+
+    For translation: BLEU, chrF, perplexity, sentences a second. For images: accuracy, macro F1, confusion matrix.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
+    heedful evaluate my-vit --images test/ --resolution 40
     """
+    if images or idx_images or idx_labels:
+        from heedful.cli.evaluate_images import show_image_scores
+
+        show_image_scores(model, (images, idx_images, idx_labels), resolution, device, as_json)
+        return
+    if not source or not reference:
+        raise UserError("no test set: give --source and --reference, or --images, or --idx-images and --idx-labels")
     from pathlib import Path
 
     from heedful.cli.files import read_aligned

@@ -146,7 +146,8 @@ def _make(
                 report.note("no image", str(stranger), "its name does not end as that of an image")
             for number, pixels in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
-                classes.append(number)
+                # The validation images may lack a class, so that theirs are numbered otherwise.
+                classes.append(sources[0].labels.index(source.labels[number]))
                 hashes.append(blake2b(pixels.tobytes(), digest_size=8).digest())
                 progress("decoding images", len(classes) + report.left_out["unreadable"], total)
             ends.append(len(classes))

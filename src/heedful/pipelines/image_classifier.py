@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +16,7 @@ from PIL import Image
 
 from heedful.data.images import ImageInput, load_image
 from heedful.errors import UserError
+from heedful.layers.patches import patch_grid
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
@@ -60,7 +62,9 @@ class ImageClassifier:
         self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
     ) -> Iterator[Classification]:
         """What images show, one by one; they are read as they are needed."""
-        for probabilities in self.probabilities(images, resolution):
+        size = self.size(resolution)
+        pixels = (load_image(image, size, self.model.config.channels) for image in images)
+        for probabilities in self.probabilities(pixels):
             order = np.argsort(-probabilities, kind="stable")
             ranking = tuple((self.labels[number], float(probabilities[number])) for number in order)
             yield Classification(*ranking[0], ranking)
@@ -72,24 +76,21 @@ class ImageClassifier:
         else:
             height, width = resolution if isinstance(resolution, tuple) else (resolution, resolution)
         if min(height, width) < 1:
-            raise UserError(f"resolution is {resolution}, but must be at least 1")
+            raise UserError(f"resolution is {height}x{width}, but must be at least 1")
         return height, width
 
-    def probabilities(
-        self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
-    ) -> Iterator[NDArray[np.float32]]:
-        """The probabilities of all classes, image by image."""
-        size, config = self.size(resolution), self.model.config
-        patches = -(-size[0] // config.patch_size[0]) * -(-size[1] // config.patch_size[1])
-        rows, waiting = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches), iter(images)
-        while some := list(islice(waiting, rows)):
-            pixels = np.stack([load_image(image, size, config.channels) for image in some])
-            yield from self._compute(torch.from_numpy(pixels))
+    def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
+        """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
+        waiting = iter(images)
+        for first in waiting:
+            patches = math.prod(patch_grid(first.shape[1:], self.model.config.patch_size))
+            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches)
+            yield from self._compute(np.stack([first, *islice(waiting, rows - 1)]))
 
     @torch.inference_mode()
-    def _compute(self, pixels: torch.Tensor) -> NDArray[np.float32]:
-        count = len(pixels)
-        pixels = F.pad(pixels, [0] * 7 + [max(0, FEWEST_ROWS - count)])
+    def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        count = len(images)
+        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
         # On one thread the result for an image does not depend on what it is batched with.
         with flushed_denormals(), one_thread():
             logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
