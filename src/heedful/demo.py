@@ -59,7 +59,7 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     pairs = generate_pairs(language, TRAINING_PAIRS + UNSEEN_PAIRS, seed)
     unseen, known = pairs[:UNSEEN_PAIRS], pairs[UNSEEN_PAIRS:]
-    _clear(out)
+    clear_earlier_demo(out, "run/demo.en-*.tsv")
     table = out / "run" / f"demo.en-{language}.tsv"
     table.parent.mkdir(parents=True)
     table.write_text("".join(f"{source}\t{target}\n" for source, target in known), encoding="utf-8", newline="\n")
@@ -76,11 +76,11 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     return DemoResult(translator, examples, exact, bleu)
 
 
-def _clear(out: Path) -> None:
-    """Remove the results of an earlier demo, and nothing else."""
+def clear_earlier_demo(out: Path, mark: str) -> None:
+    """Remove the results of an earlier demo, which left files that match `mark`, and nothing else."""
     if not out.exists():
         return
-    if not list(out.glob("run/demo.en-*.tsv")):
+    if not list(out.glob(mark)):
         raise UserError(f"{out} exists and is not of an earlier demo: choose another folder with --out")
     lock = filelock.FileLock(out / "run" / "lock")
     try:

@@ -6,14 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-import heedful
-from heedful.data.labelled_images import ImageFolder
 from heedful.data.shapes import SHAPES, draw_shapes
-from heedful.image_evaluation import evaluate_images
-from heedful.layers.grid_positions import crop_or_tile
 
 NAMES = list(SHAPES)
 KEPT = [NAMES.index(name) for name in ("cross", "ring", "triangle")]
@@ -56,20 +51,13 @@ def test_it_learns(folder: Path, run: Callable) -> None:
     assert scores["macro_f1"] > 0.95
     assert np.sum(scores["confusion"]) == scores["images"] > 150
     assert np.trace(scores["confusion"]) == round(scores["accuracy"] * scores["images"])
-    text = run("evaluate", folder / "model", "--images", folder / "large", "--resolution", "36x30").stdout.decode()
-    assert text.startswith("accuracy  ") and "3 triangle" in text
 
 
-def test_interpolated_positions_are_of_use_at_another_resolution(folder: Path) -> None:
-    """The patches show other parts of the shapes than in training, so that some are missed."""
-    classifier = heedful.load(folder / "model")
-    source = ImageFolder.open(str(folder / "large"))
-    interpolated = evaluate_images(classifier, source, 36, print).accuracy
-    table = classifier.model.positions.table
-    classifier.model.positions.table = torch.nn.Parameter(crop_or_tile(table, (6, 6)))
-    tiled = evaluate_images(classifier, source, 36, print).accuracy
-    assert interpolated > 0.75
-    assert interpolated > tiled + 0.1
+def test_it_is_of_use_at_another_resolution(folder: Path, run: Callable) -> None:
+    """The patches show smaller parts of the shapes than in training, so that some are missed; chance is a third."""
+    text = run("evaluate", folder / "model", "--images", folder / "large", "--resolution", "36").stdout.decode()
+    assert float(text.split()[1].rstrip("%")) > 70
+    assert "3 triangle" in text
 
 
 def test_classify_prints_a_line_for_each_label(folder: Path, run: Callable) -> None:
