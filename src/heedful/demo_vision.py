@@ -26,7 +26,7 @@ from heedful.training.run_config import RunConfig
 TRAINING_IMAGES = 8000
 UNSEEN_IMAGES = 300
 SIZE = 24
-LARGER_SIZE = 36
+LARGER_SIZE = 30
 SHOWN_EXAMPLES = 8
 SHADES = " .:-=+*#%@"
 SETTINGS: dict[str, Any] = {
@@ -114,7 +114,7 @@ def show(console: Console, result: VisionDemoResult, folder: str) -> None:
     console.print(
         Text(f"""next:
   heedful classify {folder} {image} --top 3
-  heedful evaluate {folder} --images {folder}/run/demo-shapes --resolution 30
+  heedful evaluate {folder} --images {folder}/run/demo-shapes --resolution 36
   heedful info {folder}
   heedful train image-classifier --images your-folder --out my-vit"""),
         soft_wrap=True,

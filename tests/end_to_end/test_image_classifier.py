@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, run: Callable) -> Path:
     (folder / "train" / "ring" / "broken.png").write_bytes(b"no image")
     sets = [f"--set={setting}" for setting in SETTINGS]
     where = ["--images", folder / "train", "--out", folder / "model"]
-    result = run("train", "image-classifier", *where, "--steps", "450", *sets)
+    result = run("train", "image-classifier", *where, "--steps", "350", *sets)
     assert b"unreadable 1" in result.stderr
     return folder
 

@@ -48,9 +48,9 @@ def draw_shapes(count: int, seed: int, size: int = 32) -> tuple[NDArray[np.uint8
 
 def _draw(name: str, random: Any, size: int) -> NDArray[np.uint8]:
     """A shape, slightly turned, on a ground of another brightness, with noise over all."""
-    radius = random.uniform(0.24, 0.42) * size
+    radius = random.uniform(0.3, 0.45) * size
     centre = random.uniform(radius, size - radius, 2)
-    turn = random.uniform(-0.25, 0.25)
+    turn = random.uniform(-0.2, 0.2)
     # Four points a pixel, whose mean makes the edges smooth.
     places = (np.arange(2 * size) + 0.5) / 2
     x, y = (places[None] - centre[0]) / radius, (places[:, None] - centre[1]) / radius

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +133,7 @@ class PreparedImageJob:
         note = f"the classifier starts anew: it was of {self.base.model.num_classes} classes"
         return [*self.data.messages, note]
 
-    @cached_property
+    @property
     def num_tokens(self) -> int:
         """Patches of the training images, of the usual size where the model is not known yet."""
         small = max(self.shape.size) <= SMALL_IMAGE
