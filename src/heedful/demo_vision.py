@@ -23,7 +23,7 @@ from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig
 
-TRAINING_IMAGES = 8000
+TRAINING_IMAGES = 5000
 UNSEEN_IMAGES = 300
 SIZE = 24
 LARGER_SIZE = 30
