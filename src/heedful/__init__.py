@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from heedful.errors import UserError
+    from heedful.jobs.image_classifier import ImageData
     from heedful.jobs.labels import ClassifierData, TaggerData
     from heedful.jobs.language_model import TextData
     from heedful.jobs.masked_language_model import MaskedTextData
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         Classifier,
         Encoder,
         GenerationOptions,
+        ImageClassifier,
         LanguageModel,
         MaskedLanguageModel,
         Tagger,
@@ -31,6 +33,8 @@ __all__ = [
     "ClassifierData",
     "Encoder",
     "GenerationOptions",
+    "ImageClassifier",
+    "ImageData",
     "LanguageModel",
     "MaskedLanguageModel",
     "MaskedTextData",
@@ -52,6 +56,8 @@ _PLACES = {
     "ClassifierData": "heedful.jobs.labels",
     "Encoder": "heedful.pipelines",
     "GenerationOptions": "heedful.pipelines",
+    "ImageClassifier": "heedful.pipelines",
+    "ImageData": "heedful.jobs.image_classifier",
     "LanguageModel": "heedful.pipelines",
     "MaskedLanguageModel": "heedful.pipelines",
     "MaskedTextData": "heedful.jobs.masked_language_model",

@@ -4,39 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
+from heedful.classification_metrics import LabelEvaluation, label_evaluation
 from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
 from heedful.errors import UserError
 from heedful.pipelines import Classifier, Tagger
-
-MOST_SHOWN_LABELS = 20
-
-
-@dataclass(frozen=True)
-class LabelEvaluation:
-    """Scores of a test set; `confusion` says how often each label (row) was taken for each label (column)."""
-
-    accuracy: float
-    macro_f1: float
-    count: int
-    labels: tuple[str, ...]
-    confusion: list[list[int]]
-
-    def confusion_lines(self) -> list[str]:
-        """The confusion as a table, if it is small enough to be read."""
-        if len(self.labels) > MOST_SHOWN_LABELS:
-            return []
-        names = [label[:12] for label in self.labels]
-        width = max(len(name) for name in [*names, f"{self.count:,}"]) + 2
-        head = " " * width + "".join(f"{name:>{width}}" for name in names)
-        rows = zip(names, self.confusion, strict=True)
-        table = [f"{name:>{width}}" + "".join(f"{count:>{width},}" for count in row) for name, row in rows]
-        return ["", "labels (rows) and what they were taken for (columns):", head, *table]
 
 
 class _Remarks:
@@ -64,8 +39,7 @@ def evaluate_labels(
     numbers = {label: number for number, label in enumerate(labels)}
     wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
     found = np.array([numbers[label] for label in _answers(pipeline, examples, batch_size)])
-    confusion = confusion_matrix(wanted, found, len(labels))
-    return LabelEvaluation(accuracy(wanted, found), macro_f1(confusion), len(wanted), labels, confusion.tolist())
+    return label_evaluation(wanted, found, labels)
 
 
 def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[str]:

@@ -1,43 +1,58 @@
-"""`heedful classify`: N lines in, N lines out."""
+"""`heedful classify`: N lines in, N lines out; or images."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from heedful.cli.files import parse_resolution
 from heedful.config import require
+from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines import Classification
+    from heedful.pipelines import Classification, Classifier, ImageClassifier
 
 
 @click.command()
 @click.argument("model")
-@click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@click.option("--top", type=int, default=1, show_default=True, help="Labels for each text, the likeliest first.")
+@click.argument("inputs", nargs=-1, metavar="[TEXT | IMAGE]...")
+@click.option("--top", type=int, default=1, show_default=True, help="Labels for each, the likeliest first.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object a line.")
+@click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Texts at a time; does not change results.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def classify(model: str, texts: tuple[str, ...], top: int, as_json: bool, batch_size: int, device: str) -> None:
-    """Label texts: those given, or lines of standard input; a tab separates the two texts of a pair.
+def classify(model: str, inputs: tuple[str, ...], device: str, top: int, **options: Any) -> None:
+    """Label texts, or tell what images show.
 
-    Each text gives one line: label, tab, probability, and so on for --top. A blank line stays blank.
+    Texts are those given, or lines of standard input; a tab separates the two texts of a pair. Each text gives one
+    line: label, tab, probability, and so on for --top. A blank line stays blank. Images are files; each gives a line
+    that begins with its name.
 
     \b
     heedful classify sentiment "What a film!"
     heedful classify sentiment --top 2 < in.txt > out.tsv
+    heedful classify my-vit cat.png dog.jpg --resolution 64
     """
-    from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
-    from heedful.pipelines import Classifier
+    from heedful.pipelines import Classifier, ImageClassifier, load
 
     require(top, "--top", 1)
-    pipeline: Classifier = load_as(Classifier, model, device, "classifier")
+    pipeline = load(model, device)
+    if isinstance(pipeline, ImageClassifier):
+        _images(pipeline, inputs, top, options)
+    elif isinstance(pipeline, Classifier):
+        _texts(pipeline, inputs, top, options)
+    else:
+        raise UserError(f"{model} holds no classifier: its task is {pipeline.config.task!r}")
+
+
+def _texts(pipeline: Classifier, texts: tuple[str, ...], top: int, options: dict[str, Any]) -> None:
+    from heedful.cli.lines import answer_lines, remarks_on_lines
 
     def answer(lines: list[str]) -> list[str]:
-        found = pipeline.classify([_text(line) for line in lines], batch_size=batch_size)
-        return [_written(each, top, as_json) for each in found]
+        found = pipeline.classify([_text(line) for line in lines], batch_size=options["batch_size"])
+        return [_written(each, top, options["as_json"]) for each in found]
 
     if not texts:
         answer_lines(answer)
@@ -52,8 +67,18 @@ def _text(line: str) -> str | tuple[str, str]:
     return (first, second) if tab else first
 
 
-def _written(result: Classification, top: int, as_json: bool) -> str:
+def _images(pipeline: ImageClassifier, files: tuple[str, ...], top: int, options: dict[str, Any]) -> None:
+    if not files:
+        raise UserError("no images: name one or more image files behind the model")
+    resolution = parse_resolution(options["resolution"])
+    for file, result in zip(files, pipeline.stream(files, resolution), strict=True):
+        written = _written(result, top, options["as_json"], {"file": file})
+        click.echo(written if options["as_json"] else f"{file}\t{written}")
+
+
+def _written(result: Classification, top: int, as_json: bool, more: dict[str, str] | None = None) -> str:
     ranking = result.ranking[:top]
     if as_json:
-        return json.dumps({"labels": [{"label": label, "probability": share} for label, share in ranking]})
+        labels = [{"label": label, "probability": share} for label, share in ranking]
+        return json.dumps({**(more or {}), "labels": labels}, ensure_ascii=False)
     return "\t".join(f"{label}\t{share:.6f}" for label, share in ranking)

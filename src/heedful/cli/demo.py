@@ -14,6 +14,7 @@ DEMOS = {
     "translation": ("translation", "90s"),
     "language-model": ("language_model", "75s"),
     "classifier": ("classifier", "60s"),
+    "vision": ("vision", "60s"),
 }
 
 
@@ -30,6 +31,7 @@ def demo(what: str, language: str | None, out: str | None, budget: str | None, s
     translation     dates, amounts, units and lists, generated from the Unicode CLDR
     language-model  the Python language reference, which comes with Python
     classifier      which language is a phrase in? phrases generated from the Unicode CLDR
+    vision          what does an image show? simple shapes, drawn on the spot
 
     \b
     heedful demo

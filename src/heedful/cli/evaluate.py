@@ -21,6 +21,10 @@ Options = dict[str, Any]
 @click.option("--reference", metavar="FILE", help="Translation: its translation by people, line by line.")
 @click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
 @click.option("--data", metavar="FILE", multiple=True, help="Classifiers and taggers: labelled text, as for training.")
+@click.option("--images", metavar="FOLDER", help="Images: a sub-folder for each class.")
+@click.option("--idx-images", metavar="FILE", help="Images as an idx file, in place of a folder.")
+@click.option("--idx-labels", metavar="FILE", help="Their labels.")
+@click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
@@ -31,12 +35,13 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     """Measure a model on a test set.
 
     Translation: BLEU, chrF, perplexity, sentences a second. Language models: perplexity and bits per byte over the
-    whole text. Classifiers and taggers: accuracy, macro F1 and which label was taken for which.
+    whole text. Classifiers, of images too, and taggers: accuracy, macro F1 and which label was taken for which.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
     heedful evaluate my-gpt --text test.txt
     heedful evaluate sentiment --data test.tsv
+    heedful evaluate my-vit --images test/ --resolution 40
     """
     from heedful.model_folder import check_model_folder
 
@@ -109,10 +114,36 @@ def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     ]
 
 
+def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
+    from heedful.cli.files import parse_resolution
+    from heedful.data.labelled_images import open_images
+    from heedful.image_evaluation import evaluate_images
+    from heedful.pipelines import ImageClassifier, load
+
+    source = open_images(options["images"], options["idx_images"], options["idx_labels"])
+    if source is None:
+        raise UserError(f"{model} is an image classifier: give --images, or --idx-images and --idx-labels")
+    resolution = parse_resolution(options["resolution"])
+    pipeline = load(model, options["device"])
+    assert isinstance(pipeline, ImageClassifier)
+
+    def remark(name: str, reason: str) -> None:
+        click.echo(f"heedful: {name} is left out: {reason}", err=True)
+
+    result, seconds = evaluate_images(pipeline, source, resolution, remark)
+    return {**asdict(result), "seconds": seconds}, [
+        f"accuracy  {result.accuracy:.4f}  of {result.count:,} images",
+        f"macro F1  {result.macro_f1:.4f}",
+        f"speed     {result.count / seconds:,.0f} images/s",
+        *result.confusion_lines(),
+    ]
+
+
 # By the task in config.json: the options that are needed, and what measures.
 EVALUATIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Options], tuple[dict[str, Any], list[str]]]]] = {
     "translation": (("source", "reference"), _translation),
     "language_model": (("text",), _language_model),
+    "image_classifier": ((), _images),
     "classification": (("data",), _labels),
     "tagging": (("data",), _labels),
 }

@@ -1,4 +1,4 @@
-"""Text files that commands read."""
+"""Files that commands read, and how they are to be read."""
 
 from __future__ import annotations
 
@@ -55,3 +55,13 @@ def read_whole_texts(patterns: tuple[str, ...]) -> list[str]:
             click.echo(f"heedful: {file} is not valid UTF-8: read with U+FFFD", err=True)
         texts.append(text)
     return texts
+
+
+def parse_resolution(text: str | None) -> tuple[int, int] | None:
+    """`40` or `40x56` as height and width."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise UserError(f"--resolution {text!r}: expected a number of pixels such as 40, or height and width as 40x56")
+    return int(parts[0]), int(parts[-1])

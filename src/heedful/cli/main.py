@@ -20,7 +20,7 @@ VERBS = {
     "translate": "Translate lines of text.",
     "generate": "Continue a text with a language model.",
     "fill": "Guess hidden words with a masked language model.",
-    "classify": "Label lines of text.",
+    "classify": "Label lines of text, or tell what images show.",
     "tag": "Tag the words of lines of text.",
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",

@@ -174,6 +174,30 @@ def tagger(**options: Any) -> None:
     run_job("labels", "TaggerData", options, "heedful tag {} < in.txt")
 
 
+@job
+@click.option("--images", metavar="FOLDER", help="Images, with a sub-folder for each class.")
+@click.option("--idx-images", metavar="FILE", help="Images as an idx file, as MNIST has them: plain or .gz.")
+@click.option("--idx-labels", metavar="FILE", help="Their labels.")
+@click.option("--valid-images", metavar="FOLDER", help="Held-out images; without them a part is held out.")
+@click.option("--valid-idx-images", metavar="FILE", help="Held-out images as an idx file.")
+@click.option("--valid-idx-labels", metavar="FILE", help="Their labels.")
+@click.option(
+    "--from",
+    "start_from",
+    metavar="FOLDER",
+    help="A model to start from; its classes and its size of images may be others.",
+)
+def image_classifier(**options: Any) -> None:
+    """Learn to tell what images show.
+
+    \b
+    heedful train image-classifier --images photos/ --out my-vit --budget 30m
+    heedful train image-classifier --idx-images train-images.gz --idx-labels train-labels.gz --out digits
+    heedful train image-classifier --images photos/ --out larger --from my-vit --set 'model.image_size=[56,56]'
+    """
+    run_job("image_classifier", "ImageData", options, "heedful classify {} image.png")
+
+
 def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -> None:
     """Train, and say what to do next."""
     job_data = getattr(importlib.import_module(f"heedful.jobs.{module}"), data_class)

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from heedful.classification_metrics import LabelEvaluation
 from heedful.data.demo_corpus import generate_pairs
 from heedful.demo.folder import fresh_folder
 from heedful.jobs.labels import ClassifierData
-from heedful.label_evaluation import LabelEvaluation, evaluate_labels
+from heedful.label_evaluation import evaluate_labels
 from heedful.pipelines import Classifier, load
 from heedful.pipelines.classifier import Classification
 from heedful.training.config import seconds

@@ -13,6 +13,7 @@ from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.vision import Vision, VisionConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import XLNetConfig
 
@@ -36,4 +37,5 @@ FAMILIES = {
     "encoder_only": Family(EncoderOnlyConfig, EncoderOnly),
     "recurrent": Family(RecurrentConfig, Recurrent),
     "xlnet": Family(XLNetConfig, XLNet),
+    "vision": Family(VisionConfig, Vision),
 }

@@ -1,7 +1,9 @@
 """What users hold: a loaded model with the verbs of its task."""
 
-from heedful.pipelines.classifier import Classification, Classifier
+from heedful.pipelines.classification import Classification
+from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.encoder import Encoder
+from heedful.pipelines.image_classifier import ImageClassifier
 from heedful.pipelines.language_model import LanguageModel
 from heedful.pipelines.loading import load
 from heedful.pipelines.masked_language_model import Filling, MaskedLanguageModel
@@ -15,6 +17,7 @@ __all__ = [
     "Encoder",
     "Filling",
     "GenerationOptions",
+    "ImageClassifier",
     "LanguageModel",
     "MaskedLanguageModel",
     "TaggedWord",

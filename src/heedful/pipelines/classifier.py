@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from heedful.pipelines.classification import Classification
 from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, Text, listed, probabilities
-
-
-@dataclass(frozen=True)
-class Classification:
-    """The likeliest label of a text, and all of them with their probabilities, the likeliest first."""
-
-    label: str = ""
-    probability: float = 0.0
-    ranking: list[tuple[str, float]] = field(default_factory=list)
 
 
 class Classifier(Encoder):
@@ -31,6 +22,7 @@ class Classifier(Encoder):
         results = [Classification()] * len(given)
         for index, row in zip(filled, logits, strict=True):
             scores = probabilities(row)
-            ranking = [(self.config.labels[place], float(scores[place])) for place in np.argsort(-row, kind="stable")]
+            order = np.argsort(-row, kind="stable")
+            ranking = tuple((self.config.labels[place], float(scores[place])) for place in order)
             results[index] = Classification(*ranking[0], ranking)
         return results

@@ -10,12 +10,13 @@ from heedful.machine import choose_device
 from heedful.model_folder import LoadedModel, load_model_folder
 from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.encoder import Encoder
+from heedful.pipelines.image_classifier import ImageClassifier
 from heedful.pipelines.language_model import LanguageModel
 from heedful.pipelines.masked_language_model import MaskedLanguageModel
 from heedful.pipelines.tagger import Tagger
 from heedful.pipelines.translator import Translator
 
-Pipeline = Translator | LanguageModel | Encoder
+Pipeline = Translator | LanguageModel | Encoder | ImageClassifier
 
 # By the task in config.json.
 PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
@@ -25,6 +26,7 @@ PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
     "masked_language_model": MaskedLanguageModel,
     "classification": Classifier,
     "tagging": Tagger,
+    "image_classifier": ImageClassifier,
 }
 
 
@@ -39,6 +41,8 @@ def load(path: str | Path, device: str = "auto", max_length: int | None = None) 
     if max_length is not None:
         if max_length < 1:
             raise UserError(f"max_length is {max_length}, but must be at least 1")
+        if not hasattr(loaded.network, "resize_positions"):
+            raise UserError(f"{path} takes no text, for which max_length would be: give classify its resolution")
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(device))
     return PIPELINES[loaded.config.task](loaded)

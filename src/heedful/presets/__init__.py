@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.presets import encoder, language, recurrent, translation, xlnet
+from heedful.presets import encoder, language, recurrent, translation, vision, xlnet
 
 PRESETS = {
     preset.__name__: preset
@@ -33,5 +33,14 @@ PRESETS = {
         xlnet.xlnet_tiny,
         xlnet.xlnet_base,
         xlnet.xlnet_large,
+        vision.vision_tiny,
+        vision.vit_tiny_16,
+        vision.vit_tiny_32,
+        vision.vit_small_16,
+        vision.vit_small_32,
+        vision.vit_base_16,
+        vision.vit_base_32,
+        vision.vit_large_16,
+        vision.vit_large_32,
     )
 }

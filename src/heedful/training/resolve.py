@@ -71,6 +71,13 @@ def _family(job: Job, preset: str | None, family: str | None) -> str:
     return of_preset
 
 
+def asked_model_settings(run: RunConfig) -> dict[str, Any]:
+    """What was asked of the model; a preset that was named also settles how images are cut."""
+    preset = PRESETS[run.preset]()["model"] if run.preset else {}
+    shape = {name: preset[name] for name in ("image_size", "patch_size") if name in preset}
+    return {**shape, **run.settings.get("model", {})}
+
+
 def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     """The preset's settings with the user's over them."""
     base = PRESETS[preset]()

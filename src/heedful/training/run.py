@@ -22,7 +22,7 @@ from heedful.models.families import FAMILIES
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Observer, Trainer
-from heedful.training.resolve import ResolvedRun, check_settings, choose_run, reload_run
+from heedful.training.resolve import ResolvedRun, asked_model_settings, check_settings, choose_run, reload_run
 from heedful.training.run_config import RunConfig
 
 
@@ -62,7 +62,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         file = out / "run" / "config.json"
         saved = reload_run(run, file)  # first: what is refused must not touch the data
         expected = saved.data_key if saved else None
-        data = run.data.prepare(out / "run", run.settings.get("model", {}), observer.preparing, expected)
+        data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
         observer.prepared(data.messages)
         saved = saved or choose_run(run, data, file)
         trainer = _trainer(run.data, data, saved.resolved, out, observer, clock)

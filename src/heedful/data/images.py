@@ -1,0 +1,73 @@
+"""One image, in whatever form it comes, as an array of bytes of some size."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from heedful.errors import UserError
+
+ImageInput = str | Path | NDArray[Any] | Image.Image
+
+# Modes of Pillow without colour; the last ones have 16 bits or more.
+GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16L", "I;16B", "I;16N")
+
+
+def read_image(image: ImageInput) -> Image.Image:
+    """An image that is opened but, if it is a file, not yet decoded."""
+    if isinstance(image, Image.Image):
+        return image
+    if isinstance(image, np.ndarray):
+        if image.dtype != np.uint8:
+            raise ValueError(f"an array of {image.dtype}, expected uint8 from 0 to 255")
+        return Image.fromarray(image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image)
+    return Image.open(image)
+
+
+def has_colour(image: Image.Image) -> bool:
+    """Whether an image may hold colours, as far as its header says."""
+    return image.mode not in GREY_MODES
+
+
+def image_bytes(image: Image.Image, size: tuple[int, int], channels: int) -> NDArray[np.uint8]:
+    """The image as C H W of the given height and width, turned as its camera says, with 1 channel (grey) or 3.
+
+    What is transparent becomes white. Raises whatever Pillow raises if the image cannot be decoded.
+    """
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):
+        image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    elif image.mode == "F":
+        raise ValueError("its pixels are floating-point numbers")
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    image = image.convert("L" if channels == 1 else "RGB")
+    if image.size != size[::-1]:
+        image = image.resize(size[::-1], Image.Resampling.BILINEAR)
+    pixels_HWC = np.asarray(image).reshape(*size, channels)
+    return np.ascontiguousarray(pixels_HWC.transpose(2, 0, 1))
+
+
+def decode_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8] | str:
+    """The image as C H W, or in a few words why it cannot be had."""
+    try:
+        with read_image(image) as opened:
+            return image_bytes(opened, size, channels)
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow's readers of broken files raise exceptions of all kinds
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def load_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8]:
+    """An image that a user named or gave, as C H W; one that cannot be decoded is a UserError."""
+    pixels = decode_image(image, size, channels)
+    if isinstance(pixels, str):
+        name = image if isinstance(image, str | Path) else "an image"
+        raise UserError(f"{name} cannot be read as an image: {pixels}")
+    return pixels

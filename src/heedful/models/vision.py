@@ -1,0 +1,148 @@
+"""Vision Transformers (Dosovitskiy et al., 2021): the tokens are patches of an image, or of a video."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from heedful.config import require
+from heedful.errors import UserError
+from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.dropout import Dropout
+from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.grid_positions import GridPositions
+from heedful.layers.patches import PatchEmbedding, patch_grid
+from heedful.layers.positions import PositionScheme
+
+
+@dataclass(frozen=True)
+class PixelConfig:
+    """What pixels, from 0 to 1, are normalised by: one number for each channel, or one for all."""
+
+    mean: tuple[float, ...] = (0.5,)
+    deviation: tuple[float, ...] = (0.5,)
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        """Bytes B C ... as numbers around zero."""
+        shape = (-1, *[1] * (pixels.dim() - 2))
+        mean, deviation = (torch.tensor(each, device=pixels.device) for each in (self.mean, self.deviation))
+        return (pixels.float() - 255 * mean.view(shape)) / (255 * deviation.view(shape))
+
+
+@dataclass(frozen=True)
+class VisionConfig:
+    """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
+
+    The number of classes is that of the data; without any, the model gives what its head would be applied to.
+    """
+
+    image_size: tuple[int, ...] = (32, 32)
+    patch_size: tuple[int, ...] = (4, 4)
+    channels: int = 3
+    num_classes: int | None = None
+    width: int = 96
+    pooling: Literal["class_token", "mean"] = "class_token"
+    pixels: PixelConfig = field(default_factory=PixelConfig)
+    stack: StackConfig = field(
+        default_factory=lambda: StackConfig(
+            norm="pre", feed_forward=FeedForwardConfig(activation="gelu"), norm_epsilon=1e-6
+        )
+    )
+
+    def __post_init__(self) -> None:
+        if not self.image_size or len(self.image_size) != len(self.patch_size):
+            raise UserError(
+                f"image_size is {list(self.image_size)} and patch_size is {list(self.patch_size)}: "
+                "both need a number for each axis, as in [224, 224] and [16, 16]"
+            )
+        for name in ("image_size", "patch_size"):
+            require(min(getattr(self, name)), name, 1)
+        require(self.channels, "channels", 1)
+        require(1 if self.num_classes is None else self.num_classes, "num_classes", 1)
+        require(self.width, "width", 1)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Patches along each axis."""
+        return patch_grid(self.image_size, self.patch_size)
+
+    @property
+    def length(self) -> int:
+        """Tokens of an image."""
+        return math.prod(self.grid) + (self.pooling == "class_token")
+
+    def summary(self) -> str:
+        """The settings that matter most, in words."""
+        size, patch = ("x".join(map(str, each)) for each in (self.image_size, self.patch_size))
+        layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
+        return f"{layers}, images {size}x{self.channels}, patches {patch}, {self.pooling.replace('_', ' ')}"
+
+    def activation_bytes(self) -> int:
+        """Bytes that one token needs in training."""
+        pixels = self.channels * math.prod(self.patch_size)
+        return self.stack.activation_bytes(self.width, self.length, 1) + 4 * (2 * pixels + 4 * self.width)
+
+
+class ClassToken(nn.Module):
+    """A token of its own before all patches, at a position of its own, which no change of the grid touches."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.vector = nn.Parameter(torch.randn(width) * 0.02)
+        self.position = nn.Parameter(torch.randn(width) * 0.02)
+
+    def forward(self, x_BPD: Tensor) -> Tensor:
+        """B P D -> B 1+P D."""
+        first_B1D = (self.vector + self.position).expand(len(x_BPD), 1, -1)
+        return torch.cat([first_B1D, x_BPD], dim=1)
+
+
+class Vision(nn.Module):
+    """Pixels in, logits of the classes out."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        super().__init__()
+        self.config = config
+        width, stack = config.width, config.stack
+        self.patches = PatchEmbedding(config.patch_size, config.channels, width)
+        self.positions = GridPositions(config.grid, width)
+        self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
+        self.dropout = Dropout(stack.dropout)
+        scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
+        self.blocks = nn.ModuleList(SelfBlock(width, stack, scheme, layer) for layer in range(stack.num_layers))
+        self.norm = final_norm(width, stack)
+        self.output = nn.Linear(width, config.num_classes) if config.num_classes else nn.Identity()
+        self.apply(initialise)
+        if stack.norm == "pre":
+            quieten(self.blocks)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.positions.table.device
+
+    def tokens(self, pixels: Tensor) -> Tensor:
+        """The last block's output B T D; the class token, if there is one, comes first.
+
+        Images may have another size than those of the training: the positions are interpolated.
+        """
+        grid = patch_grid(pixels.shape[2:], self.config.patch_size)
+        x_BTD = self.patches(pixels) + self.positions(grid)
+        x_BTD = self.dropout(self.class_token(x_BTD))
+        places_T = torch.arange(x_BTD.shape[1], device=x_BTD.device)
+        for block in self.blocks:
+            x_BTD = block(x_BTD, places_T, None)
+        return self.norm(x_BTD)
+
+    def hidden(self, pixels: Tensor) -> Tensor:
+        """What the head is applied to, B D: the class token, or the mean of all patches."""
+        x_BTD = self.tokens(pixels)
+        return x_BTD[:, 0] if self.config.pooling == "class_token" else x_BTD.mean(1)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """The logits B V of the classes of normalised images B C H W, or videos B C F H W."""
+        return self.output(self.hidden(pixels))

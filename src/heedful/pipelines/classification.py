@@ -1,0 +1,14 @@
+"""What classifiers of texts and of images answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Classification:
+    """The likeliest label, its probability, and all labels with theirs, the likeliest first."""
+
+    label: str = ""
+    probability: float = 0.0
+    ranking: tuple[tuple[str, float], ...] = ()

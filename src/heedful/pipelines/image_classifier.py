@@ -1,0 +1,88 @@
+"""A classifier of images, ready to use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from PIL import Image
+
+from heedful.data.images import ImageInput, load_image
+from heedful.errors import UserError
+from heedful.layers.patches import patch_grid
+from heedful.machine import flushed_denormals, one_thread
+from heedful.model_folder import LoadedModel
+from heedful.models.vision import Vision
+from heedful.pipelines.classification import Classification
+
+SingleImage = str | Path | Image.Image
+
+# Patches that are computed at a time.
+TOKENS_PER_BATCH = 8192
+# With fewer rows, torch's CPU kernels give other last bits (see docs/architecture.md).
+FEWEST_ROWS = 4
+
+
+class ImageClassifier:
+    """A model that tells what an image shows."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model: Vision = loaded.network
+        self.config = loaded.config
+        size, labels = self.model.config.image_size, self.config.labels
+        if len(size) != 2 or len(labels) != self.model.config.num_classes:
+            raise UserError("this model does not classify images: it has other axes, or no labels for its classes")
+        self.labels = labels
+
+    def classify(
+        self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
+    ) -> list[Classification]:
+        """What images show, which are file names, arrays H W or H W C of bytes, or images of Pillow.
+
+        They are made as large as those of the training, or as `resolution`: height and width, or one for both.
+        """
+        return list(self.stream([images] if isinstance(images, SingleImage) else images, resolution))
+
+    def stream(
+        self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
+    ) -> Iterator[Classification]:
+        """What images show, one by one; they are read as they are needed."""
+        size = self.size(resolution)
+        pixels = (load_image(image, size, self.model.config.channels) for image in images)
+        for probabilities in self.probabilities(pixels):
+            order = np.argsort(-probabilities, kind="stable")
+            ranking = tuple((self.labels[number], float(probabilities[number])) for number in order)
+            yield Classification(*ranking[0], ranking)
+
+    def size(self, resolution: int | tuple[int, int] | None) -> tuple[int, int]:
+        """The height and width that images are made to."""
+        if resolution is None:
+            height, width = self.model.config.image_size
+        else:
+            height, width = resolution if isinstance(resolution, tuple) else (resolution, resolution)
+        if min(height, width) < 1:
+            raise UserError(f"resolution is {height}x{width}, but must be at least 1")
+        return height, width
+
+    def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
+        """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
+        waiting = iter(images)
+        for first in waiting:
+            patches = math.prod(patch_grid(first.shape[1:], self.model.config.patch_size))
+            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches)
+            yield from self._compute(np.stack([first, *islice(waiting, rows - 1)]))
+
+    @torch.inference_mode()
+    def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        count = len(images)
+        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
+        # On one thread the result for an image does not depend on what it is batched with.
+        with flushed_denormals(), one_thread():
+            logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        return logits_BV[:count].softmax(-1).cpu().numpy()

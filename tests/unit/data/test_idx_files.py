@@ -1,0 +1,42 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heedful.data.idx_files import IdxFile
+from heedful.errors import UserError
+
+
+def idx_bytes(array: np.ndarray) -> bytes:
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(length.to_bytes(4, "big") for length in array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+@pytest.mark.parametrize("ending", [".idx", ".gz"])
+@pytest.mark.parametrize("shape", [(7, 3, 5), (11,), (10007, 13, 11), (2, 3, 5, 3)])
+def test_items_come_as_they_were_written(ending: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    array = np.random.Generator(np.random.PCG64(1)).integers(0, 256, shape, np.uint8)
+    path = tmp_path / f"file{ending}"
+    path.write_bytes(gzip.compress(idx_bytes(array), 1) if ending == ".gz" else idx_bytes(array))
+    file = IdxFile.open(path)
+    assert file.shape == shape
+    np.testing.assert_array_equal(np.array(list(file.items())), array)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    good = idx_bytes(np.zeros((3, 2, 2)))
+    for content, message in (
+        (b"some text", "no idx file"),
+        (b"", "no idx file"),
+        (good[:9], "no idx file"),
+        (good[:2] + b"\x0d" + good[3:], "type 13"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=message):
+            IdxFile.open(path)
+    for content in (good[:-1], good[:-4], good + b"x"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="does not hold the 3 items"):
+            list(IdxFile.open(path).items())
