@@ -15,8 +15,7 @@ from heedful.data.demo_corpus import generate_pairs
 from heedful.demo.folder import fresh_folder
 from heedful.jobs.labels import ClassifierData
 from heedful.label_evaluation import evaluate_labels
-from heedful.pipelines import Classifier, load
-from heedful.pipelines.classifier import Classification
+from heedful.pipelines import Classification, Classifier, load
 from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig

@@ -1,10 +1,14 @@
 import itertools
 from dataclasses import replace
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+from heedful.data.prepared_text import PreparedText
+from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
@@ -34,7 +38,9 @@ def build(documents: bool = False, **changes) -> PermutationTask:
     model = XLNet(replace(CONFIG, **changes)).eval()
     ids = text(documents)
     settings = LearningSettings(5 * LENGTH, 0.0, False, seed=3)
-    return PermutationTask(model, LanguageTask(model, ids, ids[:50], 50, 14, settings))
+    tokenizer = Tokenizer.of_characters(["abcdefghijklmnopqrstuvwxyz"])
+    data = PreparedText(ids, ids[:50], tokenizer, "", {"valid_bytes": 50}, Path("report"))
+    return PermutationTask(model, LanguageTask(model, data, 14, settings))
 
 
 def test_an_order_begins_with_what_is_given_and_ends_with_what_nothing_sees() -> None:

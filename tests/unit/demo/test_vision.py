@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from heedful import demo_vision
+from heedful.demo import vision as demo_vision
 from heedful.errors import UserError
 from heedful.training.display import RunDisplay
 
