@@ -66,6 +66,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if isinstance(hint, type) and type(value) is hint:
         return value
     expected = "a table of settings" if dataclasses.is_dataclass(hint) else getattr(hint, "__name__", hint)
+    expected = "a list, as in [1, 2]" if origin is tuple else expected
     raise UserError(f"setting {where!r} is {value!r}, expected {expected}")
 
 
