@@ -1,8 +1,12 @@
 """An XLNet must learn, in any order, that tokens come again after a fixed distance."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
+from heedful.data.prepared_text import PreparedText
+from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
@@ -27,7 +31,9 @@ def test_what_repeats_is_predicted_from_the_left_and_from_memory() -> None:
     model = XLNet(XLNetConfig(VOCABULARY, 32, 40, 20, orders=OrderConfig(1.0, 0.5), stack=stack)).train()
     valid = repetitive(30, seed=2)
     settings = LearningSettings(480, 0.0, False, seed=1)
-    task = PermutationTask(model, LanguageTask(model, repetitive(3000, seed=1), valid, len(valid), 32, settings))
+    tokenizer = Tokenizer.of_characters(["abcdefghijklmnopqrstuvwxyz"])
+    data = PreparedText(repetitive(3000, seed=1), valid, tokenizer, "", {"valid_bytes": len(valid)}, Path("report"))
+    task = PermutationTask(model, LanguageTask(model, data, 32, settings))
     optimizer = torch.optim.AdamW(model.parameters(), lr=8e-3, betas=(0.9, 0.98))
     for step, indices in enumerate(task.epoch_batches(0)[:200]):
         batch = task.collate(indices)

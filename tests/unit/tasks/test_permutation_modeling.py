@@ -1,6 +1,5 @@
 import itertools
 from dataclasses import replace
-
 from pathlib import Path
 
 import numpy as np
