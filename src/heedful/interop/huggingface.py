@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.config import nearest, read_json
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
-from heedful.interop import bert, gpt2, marian, xlnet
+from heedful.interop import bert, gpt2, marian, vit, xlnet
 from heedful.interop.mapping import Imported, Tensors
 from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
 from heedful.models.families import FAMILIES
@@ -26,6 +26,7 @@ CONVERTERS: dict[str, Callable[[dict[str, Any], Tensors], Imported]] = {
     "bert": bert.convert,
     "gpt2": gpt2.convert,
     "marian": marian.convert,
+    "vit": vit.convert,
     "xlnet": xlnet.convert,
 }
 
@@ -42,7 +43,7 @@ def read_folder(folder: Path) -> ImportedFolder:
     """Read a model; nothing in the folder is executed, and every tensor must find its place."""
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
-    config = read_json(folder / "config.json")
+    config = _read_config(folder)
     kind = config.get("model_type")
     if kind not in CONVERTERS:
         raise UserError(f"{folder / 'config.json'}: its model_type is {kind!r}: {nearest(str(kind), list(CONVERTERS))}")
@@ -79,6 +80,18 @@ def import_folder(folder: Path, out: Path) -> ImportedFolder:
     return found
 
 
+def _read_config(folder: Path) -> dict[str, Any]:
+    """config.json, and what other files say: how pixels are normalised, and which token is which."""
+    config = read_json(folder / "config.json")
+    pixels, tokens = folder / "preprocessor_config.json", folder / "tokenizer.json"
+    if pixels.is_file():
+        found = read_json(pixels)
+        config |= {name: found[name] for name in ("image_mean", "image_std") if name in found}
+    if tokens.is_file():
+        config["added_tokens"] = {each["content"]: each["id"] for each in read_json(tokens).get("added_tokens", [])}
+    return config
+
+
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -101,6 +114,8 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
 
 def _read_tokenizer(folder: Path, imported: Imported) -> tuple[Tokenizer | None, list[str]]:
     file = folder / "tokenizer.json"
+    if imported.task == "image_classifier":
+        return None, []
     if not file.is_file():
         return None, [f"{folder} has no tokenizer.json: the model can be inspected, but takes no text"]
     content = read_json(file)

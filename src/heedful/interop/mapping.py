@@ -85,3 +85,9 @@ def require_setting(config: dict[str, Any], name: str, supported: Any, default: 
     value = config.get(name, default)
     if value != supported:
         raise UserError(f"config.json has {name} = {value!r}, and only {supported!r} is supported")
+
+
+def label_names(config: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the classes, in the order of their numbers; two without names if none are given."""
+    names = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
+    return tuple(names[number] for number in sorted(names, key=int))
