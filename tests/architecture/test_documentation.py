@@ -9,8 +9,6 @@ from heedful.data.cleaning import RULES
 from heedful.data.labelled_text import RULES as RULES_OF_LABELLED_TEXT
 
 ROOT = Path(__file__).parents[2]
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("copy model")
 BLOCKS = [
     pytest.param(code, id=f"{file.name}-{number}")
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -19,7 +19,6 @@ ANIMALS = {"dog": "barks", "cat": "meows", "cow": "moos", "bird": "sings"}
 TINY = ["--set=model.width=32", "--set=model.stack.attention.num_heads=2", "--set=model.stack.dropout=0.0"]
 TINY += ["--set=training.schedule.learning_rate=0.01", "--set=training.saving.validations=2"]
 # All of these tests share three trained models.
-pytestmark = pytest.mark.xdist_group("encoders")
 Command = Callable[..., tuple[str, str]]
 
 

@@ -12,9 +12,6 @@ from PIL import Image
 from heedful.cli.evaluate import evaluate
 from heedful.data.shapes import SHAPES, draw_shapes
 
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("image model")
-
 NAMES = list(SHAPES)
 KEPT = [NAMES.index(name) for name in ("cross", "ring", "triangle")]
 SETTINGS = [

@@ -4,9 +4,6 @@ from pathlib import Path
 
 import pytest
 
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("language model")
-
 SMALL = ["--set=model.width=32", "--set=model.max_length=32"]
 SMALL += ["--set=model.stack={num_layers=2, dropout=0.0, attention={num_heads=4, num_key_value_heads=2}}"]
 SMALL += ["--set=model.stack.feed_forward={inner_width=64}", "--set=training.batches.tokens_per_step=1024"]

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("copy model")
-
 
 def error(run, *arguments, **options) -> str:
     result = run(*arguments, code=2, **options)

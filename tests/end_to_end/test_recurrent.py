@@ -6,9 +6,6 @@ import pytest
 
 import heedful
 
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("recurrent model")
-
 SETTINGS = [
     "--family=recurrent",
     "--set=model={width=64, hidden_width=64, encoder={num_layers=1, dropout=0.0}, decoder={dropout=0.0}}",

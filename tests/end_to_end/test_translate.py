@@ -10,9 +10,6 @@ import pytest
 
 import heedful
 
-# One process trains the model that all of these use.
-pytestmark = pytest.mark.xdist_group("copy model")
-
 
 def test_n_lines_in_n_lines_out(run, copy_model: Path) -> None:
     result = run("translate", copy_model, stdin=b"red dog\n\n\nblue sea\n")
