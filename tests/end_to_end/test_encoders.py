@@ -3,7 +3,6 @@
 import io
 import json
 import random
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -152,26 +151,6 @@ def test_a_classifier_starts_from_a_masked_language_model(command: Command, mask
     config, other = (json.loads((each / "config.json").read_text()) for each in (folder / "started", masked))
     assert config["model"] | {"head": "masked", "num_labels": 0} == other["model"]
     assert (folder / "started" / "tokenizer.json").read_bytes() == (masked / "tokenizer.json").read_bytes()
-
-
-@pytest.mark.parametrize("job", ["classifier", "masked-language-model"])
-def test_stopped_and_continued_is_bit_for_bit_uninterrupted(
-    command: Command, job: str, folder: Path, tmp_path: Path
-) -> None:
-    data = ["--data", folder / "train.tsv"] if job == "classifier" else ["--text", folder / "text.txt"]
-    settings = [*TINY, "--set=model.stack.dropout=0.3", "--set=training.batches.tokens_per_step=900"]
-    settings += ["--set=training.saving={checkpoint_seconds=0.0, validations=2}", "--set=training.machine.workers=2"]
-
-    def train(out: str) -> str:
-        return command("train", job, *data, "--out", tmp_path / out, "--steps", "9", *settings)[1]
-
-    train("whole")
-    train("broken")
-    kept = sorted((tmp_path / "broken" / "run" / "checkpoints").iterdir())
-    shutil.rmtree(kept[-1])  # as if it had been killed before the last step
-    assert "continuing after step 8" in train("broken")
-    for name in ("model.safetensors", "run/checkpoints/step-000000009/model.safetensors"):
-        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,3 @@ def test_text_and_scores_are_the_same_to_the_last_bit_at_any_batch_size(copy_by_
 def test_the_command_translates_and_aligns(run, copy_by_lstm: Path) -> None:
     output = run("translate", copy_by_lstm, "--alignment", stdin=b"red dog cat\n\nsun\n").stdout
     assert output == b"red dog cat\t0-0 1-1 2-2\n\nsun\t0-0\n"
-
-
-def test_two_runs_are_the_same_run(run, make_sentences, tmp_path: Path) -> None:
-    more = ["--steps=6", "--set=training.machine.workers=2", "--set=model.encoder.dropout=0.2"]
-    models = [train(run, tmp_path / name, make_sentences(300, seed=7), *more) for name in ("first", "second")]
-    first, second = ((model / "model.safetensors").read_bytes() for model in models)
-    assert first == second
