@@ -13,15 +13,16 @@ from PIL import Image
 
 STEPS = 10
 STACK = "num_layers=2, dropout=0.1, attention={num_heads=2}, feed_forward={inner_width=48}"
+SMALL = f"--set=model.stack={{{STACK}}}"
+XLNET = ["--family", "xlnet", "--set=model.memory_length=16"]
 JOBS = {
-    "decoder_only": ["language-model", "--text", "lines.txt", f"--set=model.stack={{{STACK}}}"],
-    "xlnet": ["language-model", "--text", "lines.txt", "--family", "xlnet", f"--set=model.stack={{{STACK}}}"]
-    + ["--set=model.memory_length=16"],
+    "decoder_only": ["language-model", "--text", "lines.txt", SMALL],
+    "xlnet": ["language-model", "--text", "lines.txt", SMALL, *XLNET],
     "recurrent": ["translation", "--tsv", "pairs.tsv", "--family", "recurrent", "--set=model.hidden_width=48"],
-    "masked": ["masked-language-model", "--text", "lines.txt", f"--set=model.stack={{{STACK}}}"],
-    "classifier": ["classifier", "--data", "labels.tsv", f"--set=model.stack={{{STACK}}}"],
-    "tagger": ["tagger", "--data", "tags.tsv", f"--set=model.stack={{{STACK}}}"],
-    "vision": ["image-classifier", "--images", "images", f"--set=model.stack={{{STACK}}}"],
+    "masked": ["masked-language-model", "--text", "lines.txt", SMALL],
+    "classifier": ["classifier", "--data", "labels.tsv", SMALL],
+    "tagger": ["tagger", "--data", "tags.tsv", SMALL],
+    "vision": ["image-classifier", "--images", "images", SMALL],
 }
 SETTINGS = [
     "--set=training.batches={tokens_per_step=640, tokens_per_batch=320}",
