@@ -6,7 +6,7 @@ import torch
 
 from heedful import memory
 from heedful.errors import UserError
-from heedful.machine import available_cores, choose_device
+from heedful.machine import available_cores, choose_device, side_by_side
 
 
 def test_auto_is_a_device_that_works() -> None:
@@ -29,3 +29,25 @@ def test_the_control_groups_limit_counts(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "unlimited").write_text("max\n")
     monkeypatch.setattr(memory, "CGROUP_FILES", (str(tmp_path / "memory.max"), str(tmp_path / "unlimited"), "/nowhere"))
     assert memory.memory_limit() == 123456789
+
+
+def test_side_by_side_keeps_the_order_and_draws_no_more_than_it_needs() -> None:
+    drawn = []
+
+    def items():
+        for number in range(100):
+            drawn.append(number)
+            yield number
+
+    results = side_by_side(
+        lambda number: (number * number, torch.is_inference_mode_enabled()), items(), torch.device("cpu")
+    )
+    assert next(results) == (0, True)
+    assert len(drawn) <= 2 * available_cores() + 1
+    assert list(results) == [(number * number, True) for number in range(1, 100)]
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_what_goes_wrong_in_a_worker_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(side_by_side(lambda number: 1 // number, [1, 0], torch.device("cpu")))

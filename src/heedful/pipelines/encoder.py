@@ -15,7 +15,7 @@ from heedful.data.framing import Framed, frame
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.layers.kv_cache import padded_length
-from heedful.machine import flushed_denormals, one_thread
+from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_only import EncoderOnly, Pooling
 
@@ -88,13 +88,18 @@ class Encoder:
         buckets: dict[int, list[int]] = {}
         for index, row in enumerate(rows):
             buckets.setdefault(self._padded_length(len(row.ids)), []).append(index)
+        batches = [
+            (length, indices[start : start + batch_size])
+            for length, indices in buckets.items()
+            for start in range(0, len(indices), batch_size)
+        ]
+
+        def work(batch: tuple[int, list[int]]) -> list[NDArray[np.float32]]:
+            return self._compute([rows[index] for index in batch[1]], batch[0], compute)
+
         results: dict[int, NDArray[np.float32]] = {}
-        with one_thread(), flushed_denormals(), torch.inference_mode():
-            for length, indices in buckets.items():
-                for start in range(0, len(indices), batch_size):
-                    chosen = indices[start : start + batch_size]
-                    found = self._compute([rows[index] for index in chosen], length, compute)
-                    results.update(zip(chosen, found, strict=True))
+        for (_, chosen), found in zip(batches, side_by_side(work, batches, self.model.device), strict=True):
+            results.update(zip(chosen, found, strict=True))
         return [results[index] for index in range(len(rows))]
 
     def logits(self, rows: Sequence[Framed], batch_size: int) -> list[NDArray[np.float32]]:

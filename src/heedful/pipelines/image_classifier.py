@@ -16,7 +16,7 @@ from PIL import Image
 from heedful.data.images import ImageInput, load_image
 from heedful.errors import UserError
 from heedful.layers.patches import patch_grid
-from heedful.machine import flushed_denormals, one_thread
+from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
 from heedful.pipelines.classification import Classification
@@ -72,17 +72,18 @@ class ImageClassifier:
 
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
+        for found in side_by_side(self._compute, self._batches(images), self.model.device):
+            yield from found
+
+    def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)
         for first in waiting:
             patches = math.prod(patch_grid(first.shape[1:], self.model.config.patch_size))
             rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches)
-            yield from self._compute(np.stack([first, *islice(waiting, rows - 1)]))
+            yield np.stack([first, *islice(waiting, rows - 1)])
 
-    @torch.inference_mode()
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         count = len(images)
         pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
-        # On one thread the result for an image does not depend on what it is batched with.
-        with flushed_denormals(), one_thread():
-            logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
         return logits_BV[:count].softmax(-1).cpu().numpy()

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
 from heedful.data.batches import BucketedBatches
+from heedful.machine import side_by_side
 from heedful.models.encoder_only import EncoderOnly
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.encoder_batch import EncoderBatch, encoder_loss, label_features
@@ -69,20 +70,19 @@ class EncoderTask:
         with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
             return encoder_loss(self.model, batch, self.settings.label_smoothing)
 
-    @torch.inference_mode()
     def validate(self) -> Validation:
         """The loss and the accuracy over all held-out texts; macro F1 too, where the answers are labels."""
-        total = 0.0
-        labels: list[Tensor] = []
-        predictions: list[Tensor] = []
         output = self.model.output_layer
-        for indices in self.valid_batches:
+
+        def measure(indices: Indices) -> tuple[float, Tensor, Tensor]:
             features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
-            total += float(linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1])
-            labels.append(labels_N)
-            predictions.append(output(features_ND).argmax(1))
+            loss = linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1]
+            return float(loss), labels_N, output(features_ND).argmax(1)
+
+        measured = side_by_side(measure, self.valid_batches, self.model.device)
+        losses, labels, predictions = zip(*measured, strict=True)
         wanted, found = torch.cat(labels).cpu().numpy(), torch.cat(predictions).cpu().numpy()
         scores = {"accuracy": accuracy(wanted, found)}
         if self.model.config.head != "masked":
             scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
-        return Validation(total / len(wanted), scores)
+        return Validation(sum(losses) / len(wanted), scores)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.classification_metrics import accuracy, confusion_matrix, macro_f1
 from heedful.data.augmentation import Augmentation, AugmentationConfig
 from heedful.data.prepared_images import ImageSet
+from heedful.machine import side_by_side
 from heedful.models.vision import Vision
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.task import Indices, LearningSettings, Validation
@@ -96,21 +98,21 @@ class ImageTask:
     def _loss(self, hidden_BD: Tensor, batch: ImageBatch, smoothing: float) -> tuple[Tensor, Tensor]:
         return linear_cross_entropy(hidden_BD, self.head.weight, batch.classes_B, smoothing, self.head.bias)
 
-    @torch.inference_mode()
     def validate(self) -> Validation:
         """The loss, the accuracy and the F1 score over all held-out images, as they are."""
-        total, predictions = 0.0, []
         valid = self.data.valid
-        for first in range(0, len(valid), self.images_per_batch):
-            places = valid[first : first + self.images_per_batch]
+
+        def measure(places: Indices) -> tuple[float, NDArray[np.int64]]:
             pixels = self.model.config.pixels.normalise(torch.from_numpy(self.data.images[places]))
             batch = self._batch(pixels, places)
             hidden_BD = self.model.hidden(batch.pixels)
-            total += float(self._loss(hidden_BD, batch, 0.0)[1])
-            predictions.append(self.head(hidden_BD).argmax(1).cpu().numpy())
+            return float(self._loss(hidden_BD, batch, 0.0)[1]), self.head(hidden_BD).argmax(1).cpu().numpy()
+
+        batches = np.split(valid, range(self.images_per_batch, len(valid), self.images_per_batch))
+        losses, predictions = zip(*side_by_side(measure, batches, self.model.device), strict=True)
         right, predicted = self.data.classes[valid], np.concatenate(predictions)
         scores = {
             "accuracy": accuracy(right, predicted),
             "macro F1": macro_f1(confusion_matrix(right, predicted, self.head.out_features)),
         }
-        return Validation(total / len(valid), scores)
+        return Validation(sum(losses) / len(valid), scores)

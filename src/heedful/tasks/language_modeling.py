@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from heedful.data.prepared_text import PreparedText
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.seam import DecodingModel
+from heedful.machine import side_by_side
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.task import Indices, LearningSettings, Validation
 
@@ -80,21 +81,21 @@ def language_loss(model: CausalModel, batch: LanguageBatch, label_smoothing: flo
     return linear_cross_entropy(hidden_ND, output.weight, batch.labels_BT.flatten(), label_smoothing, output.bias)
 
 
-@torch.inference_mode()
 def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[float, int]:
     """The summed loss of a text in windows that do not overlap, and the number of tokens that were predicted."""
     length = min(model.max_length, len(text) - 1)
-    whole = (len(text) - 1) // length
-    windows = [(np.arange(whole) * length, length)]
-    if whole * length < len(text) - 1:  # the last window is shorter
-        windows.append((np.array([whole * length]), len(text) - 1 - whole * length))
-    total = 0.0
-    for starts, size in windows:
-        rows = max(1, tokens_per_batch // size)
-        for first in range(0, len(starts), rows):
-            batch = collate_windows(text, starts[first : first + rows], size, model.special_tokens.end)
-            total += float(language_loss(model, batch.to(model.device), 0.0)[1])
-    return total, len(text) - 1
+    rows = max(1, tokens_per_batch // length)
+    whole = np.arange(0, len(text) - length, length)
+    batches = [(starts, length) for starts in np.split(whole, range(rows, len(whole), rows))]
+    rest = len(text) - 1 - len(whole) * length
+    if rest:  # the last window is shorter
+        batches.append((np.array([len(whole) * length]), rest))
+
+    def loss(batch: tuple[Ids, int]) -> float:
+        windows = collate_windows(text, *batch, model.special_tokens.end)
+        return float(language_loss(model, windows.to(model.device), 0.0)[1])
+
+    return sum(side_by_side(loss, batches, model.device)), len(text) - 1
 
 
 def shuffled_windows(num_tokens: int, length: int, settings: LearningSettings, epoch: int) -> list[Indices]:

@@ -7,6 +7,8 @@ import time
 from heedful.training.config import LimitConfig, SavingConfig, seconds
 from heedful.training.run_state import RunState
 
+VALIDATION_SHARE = 0.05
+
 
 class Clock:
     """The seconds that a run has taken, over all the times that it was started."""
@@ -56,5 +58,13 @@ class Limit:
             return state.position.step % self.saving.validate_every_steps == 0
         assert progress is not None
         due = int(progress * self.saving.validations)
-        passed, state.validations_passed = state.validations_passed, due
-        return due > passed
+        if due <= state.validations_passed or not self._can_afford_validation(state):
+            return False
+        state.validations_passed = due
+        return True
+
+    def _can_afford_validation(self, state: RunState) -> bool:
+        """Of a time budget, validations before the last take no more than a share."""
+        if self.budget is None:
+            return True
+        return state.validating + self.reserve <= VALIDATION_SHARE * self.clock.elapsed()

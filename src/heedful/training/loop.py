@@ -206,6 +206,7 @@ class Trainer(Generic[AnyBatch]):
         self._keep_if_best(result)
         took = time.monotonic() - started
         self.state.reserve = self.limit.reserve = 1.2 * took
+        self.state.validating += took
         row = {
             "step": self.state.position.step,
             "loss": result.loss,

@@ -20,7 +20,8 @@ class RunState:
     """All of a run's state but its tensors.
 
     `validations_passed` counts the validations that were due so far, by the share of the run that was over.
-    A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs.
+    A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
+    `validating` the time that all of them have taken.
     """
 
     position: Position = field(default_factory=Position)
@@ -31,6 +32,7 @@ class RunState:
     split: int = 1
     elapsed: float = 0.0
     reserve: float = 0.0
+    validating: float = 0.0
     finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:

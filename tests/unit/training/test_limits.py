@@ -59,6 +59,19 @@ def test_a_validation_that_fell_due_between_two_steps_is_not_missed() -> None:
     ]
 
 
+def test_validations_take_a_small_share_of_a_budget() -> None:
+    clock = Clock()
+    limit = Limit(LimitConfig(budget="1000s"), SavingConfig(validations=10), clock)
+    state = at()
+    assert limit.pass_validation(state, 0.1)
+    state.validating, limit.reserve = 8.0, 10.0
+    clock.before = 300.0
+    assert not limit.pass_validation(state, 0.3)
+    clock.before = 361.0
+    assert limit.pass_validation(state, 0.361)
+    assert not limit.pass_validation(state, 0.362)
+
+
 def test_validations_by_steps() -> None:
     limit = Limit(LimitConfig(), SavingConfig(validate_every_steps=7), Clock())
     assert [step for step in range(1, 22) if limit.pass_validation(at(step), None)] == [7, 14, 21]
