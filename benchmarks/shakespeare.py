@@ -121,9 +121,9 @@ def huggingface(train: str, valid: str) -> dict[str, float]:
     ids = torch.tensor([characters.index(each) for each in train])
     held_out = torch.tensor([characters.index(each) for each in valid])
     torch.manual_seed(1337)
-    sizes = {"n_positions": CONTEXT, "n_embd": 128, "n_layer": 4, "n_head": 4}
+    sizes = {"vocab_size": len(characters), "n_positions": CONTEXT, "n_embd": 128, "n_layer": 4, "n_head": 4}
     drops = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-    model = GPT2LMHeadModel(GPT2Config(len(characters), **sizes, **drops, bos_token_id=0, eos_token_id=0)).train()
+    model = GPT2LMHeadModel(GPT2Config(**sizes, **drops, bos_token_id=0, eos_token_id=0)).train()
     matrices = [each for each in model.parameters() if each.dim() >= 2]
     others = [each for each in model.parameters() if each.dim() < 2]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -38,7 +39,11 @@ def evaluate_labels(
     labels = pipeline.config.labels
     numbers = {label: number for number, label in enumerate(labels)}
     wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
-    found = np.array([numbers[label] for label in _answers(pipeline, examples, batch_size)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        found = np.array([numbers[label] for label in _answers(pipeline, examples, batch_size)])
+    if caught:
+        remark(f"heedful: {len(caught):,} of {len(examples):,} texts: the first {caught[0].message}")
     return label_evaluation(wanted, found, labels)
 
 
