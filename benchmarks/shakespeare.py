@@ -5,8 +5,8 @@
 The data is input.txt of https://github.com/karpathy/char-rnn (tinyshakespeare), plain or .gz; the first 90 % are for
 training. Hugging Face's GPT2LMHeadModel is trained as nanoGPT's README says for a CPU: 4 layers, width 128, context 64,
 batches of 12, 2000 steps, no dropout. Then heedful gets the seconds that this took. All losses are over the whole
-validation part, in windows of the model's context that do not overlap; XLNet is scored from left to right. Stopped and started again, it goes on where
-it was.
+validation part, in windows of the model's context that do not overlap; XLNet is scored from left to right. Stopped
+and started again, it goes on where it was.
 """
 
 from __future__ import annotations
