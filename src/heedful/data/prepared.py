@@ -12,10 +12,10 @@ from heedful.data.corpus import ParallelCorpus
 from heedful.data.corpus_encoder import CorpusEncoder
 from heedful.data.pairs import PairsWriter, PreparedPairs
 from heedful.data.passes import FILES_CHANGED, SecondPass, first_pass
+from heedful.data.prepared_folder import content_key, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME, CorpusCounts, DataSummary, Report
 from heedful.data.selection import Fate, decide_fates, read_keys
-from heedful.data.text_files import read_raw_blocks
 from heedful.data.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 from heedful.errors import UserError
 
@@ -87,12 +87,7 @@ def prepare_translation(
         throttled = ThrottledProgress(progress)
         before = _file_states(corpora)
         key = _content_key(corpora, options, tokenizer, throttled)
-        if expected_key not in (None, key):
-            names = ", ".join(file.name for corpus in corpora for file in corpus.files)
-            raise UserError(
-                f"the contents of the data files ({names}) have changed since the run in {folder.parent} began: "
-                "put them back to continue it, or choose another --out for a new run"
-            )
+        refuse_other_data(key, expected_key, [file.name for each in corpora for file in each.files], folder)
         meta = _read_meta(prepared)
         if meta is None or meta["key"] != key or not (folder / REPORT_NAME).exists():
             # One set of prepared data a folder: the report beside it always tells of this one.
@@ -170,17 +165,8 @@ def _content_key(
     """A key that changes with the bytes of the files, with the options, and with a given tokenizer."""
     layout = [[len(group) for group in corpus.groups] for corpus in corpora]
     given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
-    key = blake2b(json.dumps([FORMAT, layout, asdict(options), given]).encode("utf-8"), digest_size=16)
     files = [file.path for corpus in corpora for file in corpus.files]
-    total, done = sum(path.stat().st_size for path in files), 0
-    for path in files:
-        content = blake2b(digest_size=32)
-        for block in read_raw_blocks(path):
-            content.update(block)
-            done += len(block)
-            progress("comparing files", done, total)
-        key.update(content.digest())
-    return key.hexdigest()
+    return content_key([FORMAT, layout, asdict(options), given], files, progress)
 
 
 def _remove(*folders: Path) -> None:
