@@ -38,18 +38,17 @@ SAME_SIZE = {
     "model.stack.dropout": 0.0,
     "training.batches.tokens_per_step": 2048,
     "training.schedule.learning_rate": 0.004,
-    "training.saving.validations": 1,
+    "training.saving.validations": 2,
 }
 FREE = {
-    "model.width": 192,
-    "model.max_length": 192,
-    "model.stack.num_layers": 6,
-    "model.stack.attention.num_heads": 6,
-    "model.stack.attention.num_key_value_heads": 3,
-    "model.stack.feed_forward.inner_width": 512,
-    "model.stack.dropout": 0.15,
-    "training.batches.tokens_per_step": 4608,
-    "training.schedule.learning_rate": 0.002,
+    "model.width": 160,
+    "model.max_length": 128,
+    "model.stack.attention.num_heads": 5,
+    "model.stack.attention.num_key_value_heads": 5,
+    "model.stack.feed_forward.inner_width": 432,
+    "model.stack.dropout": 0.1,
+    "training.batches.tokens_per_step": 4096,
+    "training.schedule.learning_rate": 0.003,
 }
 
 
