@@ -15,7 +15,7 @@ from heedful.data.labelled_images import LabelledImages, open_images
 from heedful.data.prepared_images import ImageShape, PreparedImages, prepare_images, typical_shape
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.errors import UserError
-from heedful.jobs.image_start import load_vision_config, start_from_folder
+from heedful.jobs.image_start import fine_tuning_rate, load_vision_config, start_from_folder
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.vision import PixelConfig, Vision, VisionConfig
@@ -51,8 +51,11 @@ class ImageData:
         return ("vision",)
 
     def base_settings(self) -> dict[str, Any]:
-        """Those of the preset are good; a model to start from is looked at when the images are known."""
-        return {}
+        """For a model to start from, a learning rate for weights that are not random; else the preset's are good."""
+        if not self.start_from:
+            return {}
+        rate = fine_tuning_rate(load_vision_config(Path(self.start_from)))
+        return {"training": {"schedule": {"kind": "decay", "learning_rate": rate}}}
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
