@@ -20,10 +20,14 @@ from heedful.training.run_config import RunConfig
 
 WHAT = "the Python language reference, as `help()` shows it, to be continued"
 HELD_OUT_EVERY = 20
-PROMPTS = ("The statement ", "If the object is ", "class ")
+PROMPTS = ("The statement", "If the object is", "class")
 SETTINGS: dict[str, Any] = {
     "model": {"vocabulary_size": 1000, "max_length": 128, "stack": {"dropout": 0.0}},
-    "training": {"batches": {"tokens_per_step": 4096}, "saving": {"validations": 4}},
+    "training": {
+        "batches": {"tokens_per_step": 2048},
+        "saving": {"validations": 4},
+        "schedule": {"learning_rate": 0.004},
+    },
 }
 
 
