@@ -88,9 +88,8 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
     from dataclasses import replace
 
     from heedful.layers.grid_positions import crop_or_tile
-    from heedful.models.vision import Vision
-
     from heedful.model_folder import load_model_folder, save_model_folder
+    from heedful.models.vision import Vision
 
     loaded = load_model_folder(base)
     settings = replace(loaded.config.model, image_size=(resolution, resolution))
