@@ -20,4 +20,4 @@ def test_calls_are_rare_but_each_stage_has_its_first_and_last(monkeypatch: pytes
 
 
 def test_no_one_need_listen() -> None:
-    ThrottledProgress(None)("reading", 1, 2)
+    assert ThrottledProgress(None)("reading", 1, 2) is None

@@ -62,7 +62,8 @@ def test_a_model_can_take_longer_texts_when_told(translator: Translator) -> None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            translator.translate(text, DecodingOptions(max_length=3))
+            (found,) = translator.translate(text, DecodingOptions(max_length=3))
+        assert len(found.tokens) <= 3  # one piece of at most so many, not several joined
     finally:
         translator.model.resize_positions(23)
 
