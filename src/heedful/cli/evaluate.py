@@ -52,7 +52,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     for name in needed:
         if not options[name]:
             flags = " and ".join(f"--{each}" for each in needed)
-            raise UserError(f"{model} is a {task.replace('_', ' ')}: give {flags}")
+            raise UserError(f"the task of {model} is {task.replace('_', ' ')}: give {flags}")
     figures, lines = evaluation(model, options)
     click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
 
