@@ -10,10 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
+from heedful.errors import UserError
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.masks import padding_mask
+from heedful.layers.neighbourhood import Neighbourhood
 from heedful.layers.positions import SCHEMES, PositionName
 from heedful.special_tokens import SpecialTokens
 
@@ -28,6 +30,7 @@ class EncoderOnlyConfig:
     The `head` answers with the token behind each mask, the class of a text, or the tag of each token. A text as a whole
     is its class token or the mean of all its tokens (`pooling`), behind BERT's dense layer if there is a `pooler`,
     which heads that look at tokens do without.
+    With a `convolution` over so many tokens before the first block, short phrases are learned from fewer texts.
     In training, but not of masked tokens, the share `token_dropout` of all tokens is replaced by the mask token.
     The vocabulary's size is that of the tokenizer, and None until that is there.
     """
@@ -42,6 +45,7 @@ class EncoderOnlyConfig:
     pooler: bool = False
     head: Head = "none"
     num_labels: int = 0
+    convolution: int = 0
     token_dropout: float = 0.0
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
@@ -49,6 +53,9 @@ class EncoderOnlyConfig:
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 4)
         require(self.token_dropout, "token_dropout", 0, 1)
+        require(self.convolution, "convolution", 0)
+        if self.convolution and self.convolution % 2 == 0:
+            raise UserError(f"convolution is {self.convolution}, but must be odd: a token and its neighbours, or 0")
         require(self.num_labels, "num_labels", 1 if self.head in ("classes", "tags") else 0)
 
     def summary(self) -> str:
@@ -58,7 +65,7 @@ class EncoderOnlyConfig:
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
-        return self.stack.activation_bytes(self.width, self.max_length, 1)
+        return self.stack.activation_bytes(self.width, self.max_length, 1) + 4 * self.width * (self.convolution + 2)
 
 
 class MaskedTransform(nn.Module):
@@ -88,6 +95,7 @@ class EncoderOnly(nn.Module):
         self.embedding = TokenEmbedding(
             nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
         )
+        self.neighbourhood = Neighbourhood(width, config.convolution) if config.convolution else None
         self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
         self.norm = final_norm(width, stack)
         pooled = config.pooler and config.head in ("classes", "none")
@@ -129,6 +137,8 @@ class EncoderOnly(nn.Module):
         if self.training and self.config.token_dropout and self.config.head != "masked":
             ids_BT = self._drop_tokens(ids_BT)
         x_BTD = self.embedding(ids_BT, positions_T, segments_BT)
+        if self.neighbourhood is not None:
+            x_BTD = self.neighbourhood(x_BTD, lengths_B)
         for block in self.blocks:
             x_BTD = block(x_BTD, positions_T, mask)
         return self.norm(x_BTD)

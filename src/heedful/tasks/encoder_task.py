@@ -82,7 +82,8 @@ class EncoderTask:
         measured = side_by_side(measure, self.valid_batches, self.model.device)
         losses, labels, predictions = zip(*measured, strict=True)
         wanted, found = torch.cat(labels).cpu().numpy(), torch.cat(predictions).cpu().numpy()
-        scores = {"accuracy": accuracy(wanted, found)}
-        if self.model.config.head != "masked":
-            scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
-        return Validation(sum(losses) / len(wanted), scores)
+        loss, scores = sum(losses) / len(wanted), {"accuracy": accuracy(wanted, found)}
+        if self.model.config.head == "masked":
+            return Validation(loss, scores)
+        scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
+        return Validation(loss, scores, wrong=1.0 - scores["accuracy"])

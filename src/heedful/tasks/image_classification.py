@@ -115,4 +115,4 @@ class ImageTask:
             "accuracy": accuracy(right, predicted),
             "macro F1": macro_f1(confusion_matrix(right, predicted, self.head.out_features)),
         }
-        return Validation(sum(losses) / len(valid), scores)
+        return Validation(sum(losses) / len(valid), scores, wrong=1.0 - scores["accuracy"])

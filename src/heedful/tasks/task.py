@@ -34,11 +34,17 @@ class Batch(Protocol):
 
 @dataclass(frozen=True)
 class Validation:
-    """The held-out loss, other scores, and some examples to look at."""
+    """The held-out loss, other scores, some examples, and the share of wrong answers if that is what counts."""
 
     loss: float
     scores: dict[str, float] = field(default_factory=dict)
     examples: list[dict[str, str]] = field(default_factory=list)
+    wrong: float = 0.0
+
+    @property
+    def rank(self) -> list[float]:
+        """Lower is better: fewer wrong answers, and a lower loss among equals."""
+        return [self.wrong, self.loss]
 
 
 @dataclass(frozen=True)

@@ -218,8 +218,8 @@ class Trainer(Generic[AnyBatch]):
         self.observer.validation(row, result.examples)
 
     def _keep_if_best(self, result: Validation) -> None:
-        if self.state.best_loss is None or result.loss < self.state.best_loss:
-            self.state.best_loss, self.state.validations_since_best = result.loss, 0
+        if self.state.best_rank is None or result.rank < self.state.best_rank:
+            self.state.best_rank, self.state.validations_since_best = result.rank, 0
             self.save_model({"loss": result.loss, **result.scores})
         else:
             self.state.validations_since_best += 1

@@ -41,7 +41,7 @@ class RunObserver(Observer, Protocol):
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The model folder, whether the run came to its end, and its best validation loss."""
+    """The model folder, whether the run came to its end, and the validation loss of the weights that it kept."""
 
     folder: Path
     finished: bool
@@ -70,7 +70,8 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():
             finished = trainer.run()
-    return TrainingResult(out, finished, trainer.state.best_loss)
+    rank = trainer.state.best_rank
+    return TrainingResult(out, finished, rank[-1] if rank else None)
 
 
 @contextmanager

@@ -20,12 +20,13 @@ class RunState:
     """All of a run's state but its tensors.
 
     `validations_passed` counts the validations that were due so far, by the share of the run that was over.
+    `best_rank` is that of the validation whose weights are kept (see `Validation.rank`).
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
     `validating` the time that all of them have taken.
     """
 
     position: Position = field(default_factory=Position)
-    best_loss: float | None = None
+    best_rank: list[float] | None = None
     validations_since_best: int = 0
     validation_steps: list[int] = field(default_factory=list)
     validations_passed: int = 0

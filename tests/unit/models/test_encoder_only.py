@@ -36,10 +36,13 @@ def test_the_shape_of_each_heads_answer(head: str) -> None:
 
 @pytest.mark.parametrize("head", ["masked", "classes", "tags"])
 @pytest.mark.parametrize("pooling", ["mean", "class_token"])
-@pytest.mark.parametrize("positions", ["learned", "rotary", "sinusoidal", "none"])
+@pytest.mark.parametrize(
+    ("positions", "convolution"), [("learned", 0), ("rotary", 3), ("sinusoidal", 0), ("none", 0), ("none", 5)]
+)
 @torch.inference_mode()
-def test_padding_changes_nothing(head: str, pooling: str, positions: str) -> None:
-    network = model(head=head, pooling=pooling, positions=positions, embedding=EmbeddingConfig(segments=2)).eval()
+def test_padding_changes_nothing(head: str, pooling: str, positions: str, convolution: int) -> None:
+    settings = {"positions": positions, "convolution": convolution, "embedding": EmbeddingConfig(segments=2)}
+    network = model(head=head, pooling=pooling, **settings).eval()
     ids, lengths = inputs()
     segments = (torch.arange(11) >= torch.tensor([3, 5, 1])[:, None]).long()
     together = network(ids, lengths, segments)
