@@ -9,7 +9,7 @@ demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
 test: .venv/test-installed lint types
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Models that others trained, imported and compared with the reference implementation.
 test-weights: .venv/weights-installed

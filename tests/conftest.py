@@ -3,11 +3,14 @@
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
+
+from preloaded import PreloadedCommand
 
 # Tests run side by side: operations split over all cores would wait for each other.
 torch.set_num_threads(1)
@@ -17,13 +20,36 @@ WORDS += ["seven", "dog", "cat", "bird", "fish", "house", "tree", "sun", "moon",
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
+# Long files come first, so that none is left to run alone at the end.
+FIRST = ("learning", "end_to_end", "browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: next((n for n, part in enumerate(FIRST) if part in item.path.parts), len(FIRST)))
+
+
+@cache
+def preloaded_command() -> PreloadedCommand:
+    return PreloadedCommand()
+
+
 def heedful(*arguments: str | Path, stdin: bytes = b"", code: int = 0) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process of its own, and check its exit code."""
-    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
-    result = subprocess.run(command, input=stdin, capture_output=True, timeout=300)
+    if sys.platform == "linux":
+        result = preloaded_command().run([*map(str, arguments)], stdin)
+    else:
+        command = [sys.executable, "-m", "heedful", *map(str, arguments)]
+        result = subprocess.run(command, input=stdin, capture_output=True, timeout=300)
     assert result.returncode == code, (result.returncode, result.stderr.decode()[-2000:])
     assert b"Traceback" not in result.stderr, result.stderr.decode()
     return result
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_is_left() -> Iterator[None]:
+    yield
+    if preloaded_command.cache_info().currsize:
+        preloaded_command().close()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,71 @@
+"""The command in processes of its own, without the seconds in which each would import torch.
+
+Run as a program, it imports what the command needs, and then forks for each line of standard input: a JSON object with
+arguments, folder, environment and the files for input, output and errors. It answers each with the exit code.
+"""
+
+import gc
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+IMPORTS = ("heedful.line_translation", "heedful.training.run", "heedful.training.display", "heedful.jobs.translation")
+
+
+class PreloadedCommand:
+    """`python -m heedful` with any arguments, started by forking."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def close(self) -> None:
+        """End the process that forks."""
+        self.process.communicate()
+
+    def run(self, arguments: list[str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+        """Run the command to its end."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with tempfile.TemporaryDirectory() as folder:
+            files = [str(Path(folder, name)) for name in ("stdin", "stdout", "stderr")]
+            Path(files[0]).write_bytes(stdin)
+            order = {"arguments": arguments, "folder": str(Path.cwd()), "environment": dict(os.environ), "files": files}
+            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.flush()
+            code = int(self.process.stdout.readline())
+            output, errors = (Path(file).read_bytes() for file in files[1:])
+        return subprocess.CompletedProcess(["heedful", *arguments], code, output, errors)
+
+
+def _become_the_command(order: dict[str, object]) -> None:
+    """Take the place of `python -m heedful`, in a process that was just forked."""
+    for number, file in enumerate(order["files"]):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY, 0o600), number)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.argv = ["heedful", *order["arguments"]]
+    runpy.run_module("heedful", run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    """Fork for each order, one at a time."""
+    for name in IMPORTS:
+        __import__(name)
+    gc.freeze()  # what is there by now is shared by all children, not looked through by each
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _become_the_command(json.loads(line))
+            sys.exit(0)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()
