@@ -13,10 +13,10 @@ def _recipe(width: int) -> Settings:
 
 
 def _encoder(width: int, layers: int, heads: int, inner: int) -> Settings:
-    """Pre-norm blocks, rotary positions, mean pooling, and tokens dropped in training: what learns from few texts."""
+    """What learns from few texts: pre-norm, rotary positions, phrases of three, mean pooling, tokens dropped."""
     stack: Settings = {"num_layers": layers, "norm": "pre", "dropout": 0.2, "attention": {"num_heads": heads}}
     stack["feed_forward"] = {"inner_width": inner, "activation": "gelu"}
-    model = {"width": width, "positions": "rotary", "stack": stack, "token_dropout": 0.2}
+    model = {"width": width, "positions": "rotary", "stack": stack, "convolution": 3, "token_dropout": 0.2}
     return {"family": "encoder_only", "model": model, "training": _recipe(width)}
 
 
