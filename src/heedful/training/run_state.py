@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from heedful.errors import UserError
+
 
 @dataclass
 class Position:
@@ -42,5 +44,10 @@ class RunState:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> RunState:
-        """The state that `to_dict` wrote."""
-        return RunState(**{**data, "position": Position(**data["position"])})
+        """The state that `to_dict` wrote; a UserError if that was in another version of heedful."""
+        try:
+            return RunState(**{**data, "position": Position(**data["position"])})
+        except TypeError:
+            raise UserError(
+                "this run was begun by another version of heedful: end it with that one, or begin anew in another folder"
+            ) from None
