@@ -49,5 +49,5 @@ class RunState:
             return RunState(**{**data, "position": Position(**data["position"])})
         except TypeError:
             raise UserError(
-                "this run was begun by another version of heedful: end it with that one, or begin anew in another folder"
+                "this run was begun by another version of heedful: end it with that one, or begin in another folder"
             ) from None
