@@ -76,7 +76,9 @@ def quiet(browser) -> bool:
     """Whether the console is silent and nothing was asked of any network."""
     requests = "return performance.getEntriesByType('resource').map((each) => each.name)"
     asked = [name for name in browser.execute_script(requests) if not name.startswith("data:")]
-    return not browser.get_log("browser") and not asked
+    messages = [each for each in browser.get_log("browser") if "Multiple readback" not in each["message"]]  # our own
+    assert not messages and not asked, (messages, asked)
+    return True
 
 
 def test_a_weight_is_read_by_keyboard(open_page, translated: AttentionMaps) -> None:

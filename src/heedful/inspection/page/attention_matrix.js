@@ -39,7 +39,7 @@ export class Matrix {
         pointermove: (event) => this.point(event),
         click: (event) => this.point(event),
         keydown: (event) => this.step(event),
-        focus: () => this.selection.state.cell || this.choose(0, 0),
+        focus: () => this.enter(),
       },
     });
     this.corner = element("div", { class: "matrix-corner", "aria-hidden": "true", text: "key →\nquery ↓" });
@@ -98,6 +98,11 @@ export class Matrix {
       heads.fillText(shortName(name), 0, 0);
       heads.restore();
     });
+  }
+
+  enter() {
+    if (!this.selection.state.cell) this.choose(0, 0);
+    this.keepInSight();
   }
 
   choose(query, key) {

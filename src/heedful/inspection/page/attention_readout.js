@@ -5,7 +5,8 @@ import { shownWeight } from "./attention_document.js";
 
 const SHOWN = 6;
 
-function weightList(names, weights) {
+// The largest of some weights, with what they belong to.
+export function weightList(names, weights) {
   const order = names.map((_, place) => place).sort((one, other) => weights[other] - weights[one]);
   const items = order
     .slice(0, SHOWN)
