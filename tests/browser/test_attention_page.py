@@ -225,4 +225,6 @@ def test_the_largest_page_paints_within_two_seconds(open_page) -> None:
     browser = open_page(page)
     assert painted(browser) < 2
     assert len(find_all(browser, ".tile")) == 16 * 17 + 1
+    drawn = "return [...document.querySelectorAll('.tile canvas')].filter((each) => each.width === 200).length"
+    assert 17 < browser.execute_script(drawn) < 16 * 17  # those in sight, and no others
     assert quiet(browser)

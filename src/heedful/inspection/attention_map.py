@@ -43,7 +43,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """The weights H Q K of one layer's heads, from positions of the sequence `queries` to those of `keys`."""
+    """The weights H T S of one layer's heads, from positions of the sequence `queries` to those of `keys`."""
 
     kind: Kind
     layer: int

@@ -43,7 +43,7 @@ class AttentionMaps:
         return list(dict.fromkeys(each.kind for each in self.maps))
 
     def weights(self, kind: str) -> NDArray[np.float32]:
-        """The weights L H Q K of all layers of a kind."""
+        """The weights L H T S of all layers of a kind."""
         return np.stack([each.weights for each in self._of_kind(kind)])
 
     def labels(self, kind: str) -> tuple[list[str], list[str]]:
@@ -60,7 +60,7 @@ class AttentionMaps:
         return np.stack([self._mean_distance(each) for each in self._of_kind(kind)])
 
     def rollout(self, kind: str) -> NDArray[np.float64]:
-        """The shares Q K of the inputs in the positions behind the last layer (Abnar and Zuidema, 2020)."""
+        """The shares T S of the inputs in the positions behind the last layer (Abnar and Zuidema, 2020)."""
         self._of_kind(kind)
         for each in self._rollouts:
             if each.kind == kind:

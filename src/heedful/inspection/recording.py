@@ -29,8 +29,8 @@ class Recording(Generic[Model]):
         for layer, name in enumerate(dict.fromkeys(layers.format(number) for number in range(len(self._recorders)))):
             recorder = self._recorders.get(name)
             if recorder is not None and recorder.weights is not None:
-                weights_HQK = recorder.weights[0].float().cpu().numpy()
-                found.append(AttentionMap(kind, layer, queries, keys, weights_HQK))
+                weights_HTS = recorder.weights[0].float().cpu().numpy()
+                found.append(AttentionMap(kind, layer, queries, keys, weights_HTS))
         return found
 
 

@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rollout:
-    """The shares Q K of the inputs in the positions behind the last layer, for the maps of one kind."""
+    """The shares T S of the inputs in the positions behind the last layer, for the maps of one kind."""
 
     kind: Kind
     queries: str

@@ -24,12 +24,12 @@ LAYERS = {
 class Replay:
     """Attention by given weights, whatever queries and keys say."""
 
-    def __init__(self, weights_HQK: Tensor) -> None:
-        self.weights_HQK = weights_HQK
+    def __init__(self, weights_HTS: Tensor) -> None:
+        self.weights_HTS = weights_HTS
 
     def __call__(self, query: Tensor, key: Tensor, value_BHSV: Tensor, *rest: object) -> Tensor:
         assert len(value_BHSV) == 1
-        return self.weights_HQK @ value_BHSV
+        return self.weights_HTS @ value_BHSV
 
 
 def replaying(model: nn.Module, found: AttentionMaps) -> nn.Module:

@@ -1,6 +1,7 @@
 """Every family, with random weights: the maps are those that the running model computes with."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -209,6 +210,20 @@ def test_a_translation_is_decoded_as_translate_does() -> None:
     scores = [np.log(each.probability) for each in found.outputs][: len(translated.token_scores)]
     np.testing.assert_allclose(scores, translated.token_scores, atol=1e-4)
     assert found.sequences["decoder_input"].labels == ["⟨start⟩", *translated.tokens]
+
+
+def test_others_do_not_notice() -> None:
+    """A translation that runs while the same model is looked into, again and again, is the same to the last bit."""
+    torch.manual_seed(5)
+    pipeline = encoder_decoder().pipeline
+    texts = [SOURCE, TARGET, "dog", "red sun " * 7] * 5
+    alone = pipeline.translate(texts)
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(pipeline.translate, texts)
+        looks = [pool.submit(pipeline.attention, SOURCE, TARGET) for _ in range(5)]
+        assert running.result() == alone
+    first = looks[0].result().weights("cross")
+    assert all(np.array_equal(each.result().weights("cross"), first) for each in looks)
 
 
 def test_the_probabilities_of_a_text_are_those_it_is_scored_by() -> None:

@@ -82,7 +82,8 @@ export function numberOfHeads(map) {
 
 // A weight with three significant digits, as the data has it.
 export function shownWeight(weight) {
-  return String(Number(weight.toPrecision(3)));
+  const number = Number(weight.toPrecision(3));
+  return number > 0 && number < 0.0001 ? number.toExponential() : String(number);
 }
 
 export function shownToken(token) {

@@ -35,16 +35,22 @@ export class Matrix {
   constructor(selection, view) {
     this.selection = selection;
     this.view = view;
-    this.names = element("canvas", { class: "matrix-rows", "aria-hidden": "true" });
-    this.heads = element("canvas", { class: "matrix-columns", "aria-hidden": "true" });
+    const row = (event) => this.lookAt({ query: this.placeOf(event).query });
+    const column = (event) => this.lookAt({ key: this.placeOf(event).key });
+    this.names = element("canvas", { class: "matrix-rows", "aria-hidden": "true", on: { pointermove: row, click: row } });
+    this.heads = element("canvas", {
+      class: "matrix-columns",
+      "aria-hidden": "true",
+      on: { pointermove: column, click: column },
+    });
     this.body = element("canvas", {
       class: "matrix-body",
       tabindex: "0",
       role: "application",
       "aria-roledescription": "matrix",
       on: {
-        pointermove: (event) => this.point(event),
-        click: (event) => this.point(event),
+        pointermove: (event) => this.lookAt(this.placeOf(event)),
+        click: (event) => this.lookAt(this.placeOf(event)),
         keydown: (event) => this.step(event),
         focus: () => this.enter(),
       },
@@ -78,15 +84,7 @@ export class Matrix {
     const body = sized(this.body, keys.length * cell, queries.length * cell);
     body.imageSmoothingEnabled = false;
     body.drawImage(this.picture, 0, 0, keys.length * cell, queries.length * cell);
-    if (chosen) {
-      body.strokeStyle = ink;
-      body.globalAlpha = 0.35;
-      body.strokeRect(0.5, chosen.query * cell + 0.5, keys.length * cell - 1, cell - 1);
-      body.strokeRect(chosen.key * cell + 0.5, 0.5, cell - 1, queries.length * cell - 1);
-      body.globalAlpha = 1;
-      body.lineWidth = 2;
-      body.strokeRect(chosen.key * cell + 1, chosen.query * cell + 1, cell - 2, cell - 2);
-    }
+    if (chosen) this.outline(body, chosen, ink);
     const font = this.font.replace("12px", `${Math.min(12, cell - 1)}px`);
     const names = sized(this.names, this.nameWidth, queries.length * cell);
     Object.assign(names, { font, textAlign: "right", textBaseline: "middle" });
@@ -106,21 +104,40 @@ export class Matrix {
     });
   }
 
+  // The row and the column that are looked at, and the cell where both meet.
+  outline(context, { query, key }, ink) {
+    const { cell } = this;
+    const [width, height] = [this.sheet.keys.length * cell, this.sheet.queries.length * cell];
+    context.strokeStyle = ink;
+    context.globalAlpha = 0.35;
+    if (query !== undefined) context.strokeRect(0.5, query * cell + 0.5, width - 1, cell - 1);
+    if (key !== undefined) context.strokeRect(key * cell + 0.5, 0.5, cell - 1, height - 1);
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    if (query !== undefined && key !== undefined) {
+      context.strokeRect(key * cell + 1, query * cell + 1, cell - 2, cell - 2);
+    }
+  }
+
   enter() {
-    if (!this.selection.state.cell) this.choose(0, 0);
+    if (!this.selection.state.cell) this.lookAt({ query: 0, key: 0 });
     this.keepInSight();
   }
 
-  choose(query, key) {
+  // A cell, or a row or a column alone; what lies outside is nothing to look at.
+  lookAt({ query, key }) {
     const { queries, keys } = this.sheet;
     if (query < 0 || key < 0 || query >= queries.length || key >= keys.length) return;
     const { cell } = this.selection.state;
-    if (cell?.query !== query || cell?.key !== key) this.selection.change({ cell: { query, key } });
+    if (!cell || cell.query !== query || cell.key !== key) this.selection.change({ cell: { query, key } });
   }
 
-  point(event) {
+  placeOf(event) {
     const box = this.body.getBoundingClientRect();
-    this.choose(Math.floor((event.clientY - box.top) / this.cell), Math.floor((event.clientX - box.left) / this.cell));
+    return {
+      query: Math.floor((event.clientY - box.top) / this.cell),
+      key: Math.floor((event.clientX - box.left) / this.cell),
+    };
   }
 
   step(event) {
@@ -128,13 +145,13 @@ export class Matrix {
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
-    const { query, key } = this.selection.state.cell ?? { query: 0, key: 0 };
-    this.choose(query + move[0], key + move[1]);
+    const { query = 0, key = 0 } = this.selection.state.cell ?? {};
+    this.lookAt({ query: query + move[0], key: key + move[1] });
     this.keepInSight();
   }
 
   keepInSight() {
-    const { query, key } = this.selection.state.cell;
+    const { query = 0, key = 0 } = this.selection.state.cell;
     const { panel, cell } = this;
     const [left, top] = [key * cell, query * cell];
     const [width, height] = [panel.clientWidth - this.nameWidth, panel.clientHeight - this.headHeight];

@@ -33,7 +33,10 @@ export class Overview {
       this.grid,
     );
     // A little ahead of what is seen, so that scrolling meets maps that are there.
-    this.observer = new IntersectionObserver((entries) => this.drawSeen(entries), { rootMargin: "200px" });
+    this.firstDrawn = new Promise((resolve) => {
+      const seen = (entries) => this.drawSeen(entries).then(resolve);
+      this.observer = new IntersectionObserver(seen, { rootMargin: "200px" });
+    });
     selection.watch(["kind"], () => this.build());
     selection.watch(["layer", "head"], () => this.mark());
     if (attention.image) selection.watch(["query", "reverse"], () => this.drawAgain());
@@ -118,12 +121,10 @@ export class Overview {
     for (const tile of this.tiles) this.observer.observe(tile.button);
   }
 
-  drawSeen(entries) {
-    for (const entry of entries.filter((each) => each.isIntersecting)) {
-      const tile = this.tiles.find(({ button }) => button === entry.target);
-      this.observer.unobserve(entry.target);
-      if (tile) this.draw(tile);
-    }
+  async drawSeen(entries) {
+    const seen = new Set(entries.filter((each) => each.isIntersecting).map((each) => each.target));
+    for (const button of seen) this.observer.unobserve(button);
+    await Promise.all(this.tiles.filter(({ button }) => seen.has(button)).map((tile) => this.draw(tile)));
   }
 
   async draw({ place, canvas }) {

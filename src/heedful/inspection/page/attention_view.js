@@ -50,11 +50,11 @@ export function showAttention(container, attentionDocument) {
   const overview = new Overview(attention, selection, view);
   const detail = new Detail(attention, selection, view);
   view.append(overview.panel, detail.panel, notes());
-  followTheme(view, () => {
+  followPage(view, () => {
     overview.drawAgain();
     detail.show();
   });
-  detail.show().then(() => performance.mark("attention-painted"));
+  Promise.all([detail.show(), overview.firstDrawn]).then(() => performance.mark("attention-painted"));
 }
 
 // What is seen first: over an image the rollout, else the last layer.
@@ -81,16 +81,25 @@ function notes() {
   );
 }
 
-function followTheme(view, redraw) {
-  const watched = new MutationObserver(() => view.isConnected && redraw());
-  watched.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.isConnected && redraw());
+// Draw again when the colours or the width change, for as long as the view is there.
+function followPage(view, redraw) {
+  const over = new AbortController();
+  const changed = () => {
+    if (view.isConnected) redraw();
+    else over.abort();
+  };
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", changed, { signal: over.signal });
+  const theme = new MutationObserver(changed);
+  theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
   let width = view.clientWidth;
-  new ResizeObserver(() => {
-    if (view.clientWidth === width) return;
+  const size = new ResizeObserver(() => {
+    if (view.isConnected && view.clientWidth === width) return;
     width = view.clientWidth;
-    redraw();
-  }).observe(view);
+    changed();
+  });
+  size.observe(view);
+  over.signal.addEventListener("abort", () => [theme, size].forEach((observer) => observer.disconnect()));
 }
 
 // One head, or the mean of a layer's heads, or the rollout.
