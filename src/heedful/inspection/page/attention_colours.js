@@ -41,37 +41,34 @@ function scale(dark) {
     : ramp("light", (share) => [...between(LIGHT, share), 255]);
 }
 
-export function colour(share, dark) {
-  const table = scale(dark);
-  const place = Math.round(share * 255) * 4;
-  return `rgb(${table[place]} ${table[place + 1]} ${table[place + 2]})`;
-}
-
 // The colour that a line between tokens has, with the weight as its opacity.
 export function lineColour(share, dark) {
   return dark ? `rgb(120 190 245 / ${share})` : `rgb(20 92 160 / ${share})`;
 }
 
-function paintPixels(canvas, rows, columns, table, shareOf) {
+// One pixel for each value, by its place between the smallest and the largest.
+function paintPixels(canvas, values, [smallest, largest], [rows, columns], table, root) {
   canvas.width = columns;
   canvas.height = rows;
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   const colours = new Uint32Array(table.buffer);
+  const factor = largest > smallest ? 1 / (largest - smallest) : 0;
   for (let place = 0; place < pixels.length; place += 1) {
-    pixels[place] = colours[Math.round(shareOf(place) * 255)];
+    const share = (values[place] - smallest) * factor;
+    pixels[place] = colours[Math.round((root ? Math.sqrt(share) : share) * 255)];
   }
   context.putImageData(image, 0, 0);
 }
 
-// A matrix of weights as a picture with one pixel for each.
-export function paintWeights(canvas, values, largest, rows, columns, dark) {
-  paintPixels(canvas, rows, columns, scale(dark), (place) => strength(values[place], largest));
+// A matrix of weights as a picture.
+export function paintWeights(canvas, values, range, size, dark) {
+  paintPixels(canvas, values, range, size, scale(dark), true);
 }
 
-// The same to be laid over an image, from nothing for the smallest weight, in proportion, so that the image is seen.
-export function paintHeat(canvas, values, smallest, largest, rows, columns) {
+// The same to be laid over an image: in proportion, and transparent at the smallest weight, so that the image is seen.
+export function paintHeat(canvas, values, range, size) {
   const heat = ramp("heat", (share) => [...between(HEAT, share), 255 * LARGEST_OPACITY * share]);
-  paintPixels(canvas, rows, columns, heat, (place) => (values[place] - smallest) / (largest - smallest || 1));
+  paintPixels(canvas, values, range, size, heat, false);
 }

@@ -28,6 +28,9 @@ export class AttentionDocument {
     this.outputs = plain.outputs ?? [];
     this.kinds = [...new Set(plain.maps.map((map) => map.kind))];
     this.loading = new Map();
+    this.shownLabels = Object.fromEntries(
+      Object.entries(plain.sequences).map(([name, tokens]) => [name, tokens.map(shownToken)]),
+    );
   }
 
   kindName(kind) {
@@ -47,7 +50,7 @@ export class AttentionDocument {
   }
 
   labels(sequence) {
-    return this.plain.sequences[sequence].map(shownToken);
+    return this.shownLabels[sequence];
   }
 
   // The weights of a map or a rollout, head by head and row by row.
@@ -64,7 +67,7 @@ export class AttentionDocument {
     const size = queries.length * keys.length;
     const values = head === ROLLOUT ? all : ofHead(all, head, size);
     let largest = 0;
-    for (const value of values) if (value > largest) largest = value;
+    for (let place = 0; place < values.length; place += 1) if (values[place] > largest) largest = values[place];
     return { queries, keys, values, largest, square: entry.queries === entry.keys };
   }
 

@@ -22,7 +22,7 @@ export function heatOfQuery(sheet, image, query, reverse) {
       values[place] += sheet.values[reverse ? other * count + one : one * count + other] / chosen.length;
     }
   }
-  return { values, smallest: Math.min(...values), largest: Math.max(...values) };
+  return { values, range: [Math.min(...values), Math.max(...values)] };
 }
 
 export class ImageView {
@@ -102,8 +102,8 @@ export class ImageView {
 
   draw() {
     const { query, reverse } = this.selection.state;
-    const { values, smallest, largest } = heatOfQuery(this.sheet, this.image, query, reverse);
-    paintHeat(this.heat, values, smallest, largest, ...this.image.grid);
+    const { values, range } = heatOfQuery(this.sheet, this.image, query, reverse);
+    paintHeat(this.heat, values, range, this.image.grid);
     const names = Array.from(values, (_, place) => this.name(this.image.extra + place));
     const title = reverse ? "Attended to most by" : "Attends most to";
     this.largest.replaceChildren(element("h3", { text: title }), weightList(names, values));

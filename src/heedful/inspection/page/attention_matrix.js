@@ -72,7 +72,8 @@ export class Matrix {
     this.headHeight = Math.ceil(width(sheet.keys)) + 2 * NAME_GAP;
     const room = roomFor(this.panel) - this.nameWidth - 2;
     this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / sheet.keys.length)));
-    paintWeights(this.picture, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, isDark(this.view));
+    const size = [sheet.queries.length, sheet.keys.length];
+    paintWeights(this.picture, sheet.values, [0, sheet.largest], size, isDark(this.view));
     this.draw();
   }
 

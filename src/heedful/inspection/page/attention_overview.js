@@ -132,12 +132,11 @@ export class Overview {
     const { image } = this.attention;
     const dark = isDark(this.view);
     if (!image) {
-      paintWeights(canvas, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, dark);
+      paintWeights(canvas, sheet.values, [0, sheet.largest], [sheet.queries.length, sheet.keys.length], dark);
       return;
     }
     const { query, reverse } = this.selection.state;
-    const { values, smallest, largest } = heatOfQuery(sheet, image, query, reverse);
-    const above = values.map((value) => value - smallest);
-    paintWeights(canvas, above, largest - smallest, ...image.grid, dark);
+    const { values, range } = heatOfQuery(sheet, image, query, reverse);
+    paintWeights(canvas, values, range, image.grid, dark);
   }
 }
