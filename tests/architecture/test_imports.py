@@ -46,7 +46,14 @@ def test_files_stay_small(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["train", "translation", "--help"], ["translate", "--help"], ["classify", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["train", "translation", "--help"],
+        ["translate", "--help"],
+        ["classify", "--help"],
+        ["inspect", "--help"],
+    ],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
     program = "import sys\nfrom heedful.cli.main import cli\ncli.main(sys.argv[1:], standalone_mode=False)\n"
