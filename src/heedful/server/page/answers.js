@@ -1,0 +1,184 @@
+// Workspaces with a text on the left and an answer on the right: classify, tag, fill, compare.
+
+import { call, wasAborted } from "./api.js";
+import { AttentionPanel } from "./attention_panel.js";
+import { bars } from "./bars.js";
+import { announce, button, debounced, element, percent } from "./dom.js";
+import { exportButtons } from "./exporting.js";
+import { clearNotice, showError } from "./notice.js";
+import { SourceField } from "./source_field.js";
+
+// What each task asks for: a body, or null while the text does not suffice, and how its answer is drawn.
+const KINDS = {
+  classification: {
+    title: "Label",
+    placeholder: "Type a text; its label appears next to it",
+    path: "/api/classify",
+    body: (text) => (text.trim() ? { text } : null),
+    draw: (answer) => [bars(answer.results[0].probabilities)],
+    say: (answer) => `Label: ${answer.results[0].label}`,
+  },
+  tagging: {
+    title: "Tags",
+    placeholder: "Type a sentence; each word gets its tag",
+    path: "/api/tag",
+    body: (text) => (text.trim() ? { text } : null),
+    draw: (answer) => [tags(answer.results[0])],
+    say: (answer) => wordsOf(answer.results[0]).map((each) => `${each.word} ${each.tag}`).join(", "),
+  },
+  masked_language_model: {
+    title: "Guesses",
+    placeholder: "Type a sentence with [MASK] where a word is to be guessed",
+    path: "/api/fill",
+    body: (text) => (text.includes("[MASK]") ? { text } : null),
+    draw: (answer, workspace) => masksOf(answer).map((guesses, index) => guessList(guesses, index, workspace)),
+    say: (answer) => masksOf(answer).map((guesses) => guesses[0].token).join(", "),
+  },
+  encoder: {
+    title: "Similarity",
+    placeholder: "One text a line; the table says how alike they are",
+    path: "/api/embed",
+    body: (text) => (linesOf(text).length > 1 ? { text: linesOf(text) } : null),
+    draw: (answer, workspace) => [similarities(linesOf(workspace.source.value), answer.embeddings)],
+    say: () => "Compared.",
+  },
+};
+
+export class AnswerWorkspace {
+  constructor(model) {
+    this.model = model;
+    this.kind = KINDS[model.task];
+    this.answer = null;
+    this.controller = null;
+    this.askSoon = debounced(() => this.ask(), 300);
+    this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.source = new SourceField({
+      label: "Text", placeholder: this.kind.placeholder,
+      oninput: () => {
+        clearNotice("error");
+        this.askSoon();
+      },
+    });
+    this.output = element("div", { class: "answer" }, this.empty());
+    const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), `${this.kind.title.toLowerCase()}.json`);
+    const mask = button("Insert [MASK]", () => this.insert("[MASK]"), { class: "quiet", hidden: !this.asksForMask() });
+    this.element = element(
+      "div",
+      { class: "stack" },
+      element(
+        "div",
+        { class: "card pair" },
+        element("section", { class: "pane", "aria-label": "Text" }, head("Text", mask), this.source.element),
+        element("section", { class: "pane", "aria-label": this.kind.title }, head(this.kind.title, ...tools), this.output),
+      ),
+      element("div", { class: "toolbar" }, this.attention.toggle),
+      this.attention.section,
+    );
+  }
+
+  focus() {
+    this.source.input.focus();
+  }
+
+  asksForMask() {
+    return this.model.task === "masked_language_model";
+  }
+
+  insert(text) {
+    const field = this.source.input;
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input"));
+    field.focus();
+  }
+
+  empty() {
+    return element("p", { class: "placeholder" }, "The answer appears here.");
+  }
+
+  async ask() {
+    this.controller?.abort();
+    const controller = new AbortController();
+    this.controller = controller;
+    const body = this.kind.body(this.source.value);
+    if (body === null) {
+      this.answer = null;
+      this.output.replaceChildren(this.empty());
+      return;
+    }
+    try {
+      const answer = await call(this.kind.path, { model: this.model.name, ...body }, controller.signal);
+      if (controller.signal.aborted) return;
+      this.answer = answer;
+      this.output.replaceChildren(...this.kind.draw(answer, this));
+      announce(this.kind.say(answer));
+      this.attention.refresh();
+    } catch (error) {
+      if (!wasAborted(error) && !controller.signal.aborted) showError(error, () => this.ask());
+    }
+  }
+
+  loadAttention(signal) {
+    const [text] = linesOf(this.source.value);
+    return text ? call("/api/attention", { model: this.model.name, text }, signal) : Promise.resolve(null);
+  }
+}
+
+function head(title, ...tools) {
+  return element("div", { class: "pane-head" }, element("h2", {}, title), element("div", { class: "pane-tools" }, ...tools));
+}
+
+function linesOf(text) {
+  return text.split("\n").filter((line) => line.trim());
+}
+
+function wordsOf(result) {
+  return Array.isArray(result) ? result : result.words;
+}
+
+function masksOf(answer) {
+  const [first] = answer.results;
+  return Array.isArray(first) ? first : first.masks;
+}
+
+function tags(result) {
+  const chips = wordsOf(result).map(({ word, tag, probability }) => {
+    const label = element("span", { class: "tag-name" }, tag);
+    return element("li", { class: tag === "O" ? "tag none" : "tag", title: percent(probability) }, element("span", {}, word), label);
+  });
+  return element("ol", { class: "tags" }, ...chips);
+}
+
+/** The guesses for one mask; a click puts a guess into the text. */
+function guessList(guesses, index, workspace) {
+  const highest = guesses[0].probability;
+  const rows = guesses.map((guess) => {
+    const bar = element("span", { class: "meter", "aria-hidden": "true" });
+    bar.style.setProperty("--share", guess.probability / highest);
+    const use = () => {
+      let seen = -1;
+      workspace.source.value = workspace.source.value.replace(/\[MASK\]/g, (mask) => (++seen === index ? guess.token : mask));
+      workspace.ask();
+    };
+    const row = button("", use, { class: "choice" });
+    row.append(element("span", { class: "choice-text" }, guess.token), bar, element("span", { class: "choice-value" }, percent(guess.probability)));
+    return row;
+  });
+  return element("div", { class: "choice-list", role: "group", "aria-label": `Mask ${index + 1}` }, ...rows);
+}
+
+function similarities(texts, vectors) {
+  const length = (vector) => Math.hypot(...vector) || 1;
+  const cosine = (one, other) => one.reduce((sum, value, place) => sum + value * other[place], 0) / length(one) / length(other);
+  const numbers = vectors.map((_, index) => element("th", { scope: "col" }, String(index + 1)));
+  const rows = vectors.map((vector, index) => {
+    const cells = vectors.map((other) => {
+      const value = cosine(vector, other);
+      const cell = element("td", {}, value.toFixed(2));
+      cell.style.setProperty("--share", Math.max(0, value));
+      return cell;
+    });
+    return element("tr", {}, element("th", { scope: "row" }, `${index + 1} ${texts[index] ?? ""}`), ...cells);
+  });
+  const table = element("table", {}, element("thead", {}, element("tr", {}, element("td"), ...numbers)), element("tbody", {}, ...rows));
+  return element("div", { class: "similarities", role: "region", "aria-label": "Cosine similarities", tabIndex: 0 }, table);
+}
