@@ -3,13 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-weights lint types format clean
+.PHONY: demo test browser test-weights lint types format clean
 
 demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
-test: .venv/test-installed lint types
+test: .venv/test-installed lint types browser
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# With REQUIRE_BROWSER=1 the browser tests must run; without it they are skipped where there is no Chromium.
+browser:
+ifeq ($(REQUIRE_BROWSER),1)
+	tools/install-chromium
+endif
 
 # Models that others trained, imported and compared with the reference implementation.
 test-weights: .venv/weights-installed

@@ -30,7 +30,7 @@ export class GenerationWorkspace {
       temperature: numberField("Temperature", 0.8, { min: 0, max: 5, step: "any" }),
       top_p: numberField("Top p", "", { min: 0, max: 1, step: "any", placeholder: "all" }),
       top_k: numberField("Top k", "", { min: 1, max: 100000, step: 1, placeholder: "all" }),
-      seed: numberField("Seed", "", { min: 0, max: 2147483647, step: 1, placeholder: "random" }),
+      seed: numberField("Seed", "", { min: 0, max: 2147483647, step: 1, placeholder: "any" }),
       samples: numberField("Samples", 1, { min: 1, max: 8, step: 1 }),
     };
     this.go = button("Continue the text", () => (this.controller ? this.halt() : this.start()), { class: "primary" });
@@ -143,7 +143,14 @@ export class GenerationWorkspace {
 
   tokenButton(sample, index) {
     const token = sample.tokens[index];
-    const made = button(token.text, () => this.open(sample, index, made), { class: "token", tabIndex: -1 });
+    const open = () => this.open(sample, index, made);
+    // A button element would not break at the ends of lines.
+    const made = element("span", { class: "token", role: "button", tabIndex: -1, onclick: open }, token.text);
+    made.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      open();
+    });
     if (typeof token.probability === "number") made.style.setProperty("--surprise", 1 - token.probability);
     const tell = () => this.tell(token);
     made.addEventListener("pointerenter", tell);

@@ -43,7 +43,7 @@ export class ImageWorkspace {
     });
     this.output = element("div", { class: "answer" }, element("p", { class: "placeholder" }, "What the image shows appears here."));
     this.resolution = numberField("Resolution", "", {
-      min: 1, max: 4096, step: 1, placeholder: "as trained", onchange: () => this.ask(),
+      min: 1, max: 4096, step: 1, placeholder: "own", onchange: () => this.ask(),
     });
     const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), "labels.json");
     this.element = element(

@@ -35,11 +35,14 @@ export class TranslationWorkspace {
     });
     this.words = rove(this.output, ".word");
     this.progress = element("span", { class: "progress", "aria-hidden": "true" });
-    this.free = button("Undo choices", () => this.decodeFreely(), { class: "quiet", hidden: true });
+    this.free = button("Undo", () => this.decodeFreely(), {
+      class: "quiet", hidden: true, "aria-label": "Undo the words that you chose",
+    });
     this.others = element("ol", { class: "others", "aria-label": "Other translations", hidden: true });
     this.beam = numberField("Beam", 5, { min: 1, max: 64, step: 1, onchange: () => this.settingsChanged() });
     this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.settingsChanged() });
     const clear = button("Clear", () => this.clear(), { class: "quiet" });
+    const advice = element("span", { class: "advice" }, "Click a translated word: what it looked at, and what else could stand there.");
     this.element = element(
       "div",
       { class: "stack" },
@@ -51,7 +54,7 @@ export class TranslationWorkspace {
           this.progress, this.free, ...exportButtons(() => this.text(), "translation.txt"),
         ], this.others),
       ),
-      element("div", { class: "toolbar" }, this.attention.toggle, this.beam.row, this.nbest.row),
+      element("div", { class: "toolbar" }, this.attention.toggle, this.beam.row, this.nbest.row, advice),
       this.attention.section,
     );
     this.draw();
