@@ -1,0 +1,58 @@
+"""A real browser, for the tests of pages: started once, with fresh logs and a known screen for each test."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver import Chrome
+
+from chromium import find_chromium, running_chromium, set_dark, set_screen
+
+
+@pytest.fixture(scope="session")
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    if find_chromium() is None:
+        reason = "Chromium and chromedriver are not installed: tools/install-chromium does it"
+        (pytest.fail if os.environ.get("REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
+    with running_chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
+
+
+@dataclass
+class BrowserLog:
+    """What the console and the network have seen since the test began."""
+
+    driver: Chrome
+    messages: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Take in what is new."""
+        self.messages += [entry["message"] for entry in self.driver.get_log("browser")]
+        for entry in self.driver.get_log("performance"):
+            event = json.loads(entry["message"])["message"]
+            if event["method"] == "Network.requestWillBeSent":
+                self.addresses.append(event["params"]["request"]["url"])
+
+    def hosts(self) -> set[str]:
+        """The hosts that were asked for something."""
+        self.read()
+        return {urlsplit(address).netloc for address in self.addresses} - {""}
+
+
+@pytest.fixture
+def browser(one_browser: Chrome) -> Chrome:
+    one_browser.get("about:blank")
+    set_screen(one_browser, 1280)
+    set_dark(one_browser, False)
+    for kind in ("browser", "performance"):
+        one_browser.get_log(kind)
+    return one_browser
+
+
+@pytest.fixture
+def browser_log(browser: Chrome) -> BrowserLog:
+    return BrowserLog(browser)
