@@ -6,6 +6,7 @@ import { bars } from "./bars.js";
 import { announce, button, debounced, element, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
 import { clearNotice, showError } from "./notice.js";
+import { choiceButton, pane, workspaceOf } from "./panes.js";
 import { SourceField } from "./source_field.js";
 
 // What each task asks for: a body, or null while the text does not suffice, and how its answer is drawn.
@@ -62,18 +63,13 @@ export class AnswerWorkspace {
     this.output = element("div", { class: "answer" }, this.empty());
     const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), `${this.kind.title.toLowerCase()}.json`);
     const mask = button("Insert [MASK]", () => this.insert("[MASK]"), { class: "quiet", hidden: !this.asksForMask() });
-    this.element = element(
+    const card = element(
       "div",
-      { class: "stack" },
-      element(
-        "div",
-        { class: "card pair" },
-        element("section", { class: "pane", "aria-label": "Text" }, head("Text", mask), this.source.element),
-        element("section", { class: "pane", "aria-label": this.kind.title }, head(this.kind.title, ...tools), this.output),
-      ),
-      element("div", { class: "toolbar" }, this.attention.toggle),
-      this.attention.section,
+      { class: "card pair" },
+      pane("Text", "Text", [mask], this.source.element),
+      pane(this.kind.title, this.kind.title, tools, this.output),
     );
+    this.element = workspaceOf([card], this.attention);
   }
 
   focus() {
@@ -123,10 +119,6 @@ export class AnswerWorkspace {
   }
 }
 
-function head(title, ...tools) {
-  return element("div", { class: "pane-head" }, element("h2", {}, title), element("div", { class: "pane-tools" }, ...tools));
-}
-
 function linesOf(text) {
   return text.split("\n").filter((line) => line.trim());
 }
@@ -143,7 +135,8 @@ function masksOf(answer) {
 function tags(result) {
   const chips = wordsOf(result).map(({ word, tag, probability }) => {
     const label = element("span", { class: "tag-name" }, tag);
-    return element("li", { class: tag === "O" ? "tag none" : "tag", title: percent(probability) }, element("span", {}, word), label);
+    const properties = { class: tag === "O" ? "tag none" : "tag", title: percent(probability) };
+    return element("li", properties, element("span", {}, word), label);
   });
   return element("ol", { class: "tags" }, ...chips);
 }
@@ -152,23 +145,20 @@ function tags(result) {
 function guessList(guesses, index, workspace) {
   const highest = guesses[0].probability;
   const rows = guesses.map((guess) => {
-    const bar = element("span", { class: "meter", "aria-hidden": "true" });
-    bar.style.setProperty("--share", guess.probability / highest);
     const use = () => {
       let seen = -1;
-      workspace.source.value = workspace.source.value.replace(/\[MASK\]/g, (mask) => (++seen === index ? guess.token : mask));
+      const replaced = (mask) => (++seen === index ? guess.token : mask);
+      workspace.source.value = workspace.source.value.replace(/\[MASK\]/g, replaced);
       workspace.ask();
     };
-    const row = button("", use, { class: "choice" });
-    row.append(element("span", { class: "choice-text" }, guess.token), bar, element("span", { class: "choice-value" }, percent(guess.probability)));
-    return row;
+    return choiceButton(guess.token, guess.probability, highest, use);
   });
   return element("div", { class: "choice-list", role: "group", "aria-label": `Mask ${index + 1}` }, ...rows);
 }
 
 function similarities(texts, vectors) {
-  const length = (vector) => Math.hypot(...vector) || 1;
-  const cosine = (one, other) => one.reduce((sum, value, place) => sum + value * other[place], 0) / length(one) / length(other);
+  const product = (one, other) => one.reduce((sum, value, place) => sum + value * other[place], 0);
+  const cosine = (one, other) => product(one, other) / Math.sqrt(product(one, one) * product(other, other) || 1);
   const numbers = vectors.map((_, index) => element("th", { scope: "col" }, String(index + 1)));
   const rows = vectors.map((vector, index) => {
     const cells = vectors.map((other) => {
@@ -179,6 +169,8 @@ function similarities(texts, vectors) {
     });
     return element("tr", {}, element("th", { scope: "row" }, `${index + 1} ${texts[index] ?? ""}`), ...cells);
   });
-  const table = element("table", {}, element("thead", {}, element("tr", {}, element("td"), ...numbers)), element("tbody", {}, ...rows));
-  return element("div", { class: "similarities", role: "region", "aria-label": "Cosine similarities", tabIndex: 0 }, table);
+  const head = element("thead", {}, element("tr", {}, element("td"), ...numbers));
+  const table = element("table", {}, head, element("tbody", {}, ...rows));
+  const properties = { class: "similarities", role: "region", "aria-label": "Cosine similarities", tabIndex: 0 };
+  return element("div", properties, table);
 }

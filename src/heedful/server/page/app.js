@@ -60,7 +60,8 @@ function hashedName() {
 /** The models as options, grouped by what they do. */
 function groups(models) {
   return Object.entries(TASKS).flatMap(([task, { name }]) => {
-    const options = models.filter((model) => model.task === task).map((model) => element("option", { value: model.name }, model.name));
+    const members = models.filter((model) => model.task === task);
+    const options = members.map((model) => element("option", { value: model.name }, model.name));
     return options.length ? [element("optgroup", { label: name }, ...options)] : [];
   });
 }
@@ -85,8 +86,8 @@ function facts(model) {
   if (model.labels) parts.push(`${model.labels.length} labels`);
   if (model.family) parts.push(model.family.replaceAll("_", "-"));
   if (model.parameters) {
-    const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(model.parameters);
-    parts.push(`${short} parameters`);
+    const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+    parts.push(`${short.format(model.parameters)} parameters`);
   }
   return parts.join(" · ");
 }

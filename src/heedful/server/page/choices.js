@@ -1,6 +1,7 @@
 // A small card next to a word: what else could stand there.
 
-import { button, element, percent } from "./dom.js";
+import { button, element } from "./dom.js";
+import { choiceButton } from "./panes.js";
 import { rove } from "./roving.js";
 
 let open = null;
@@ -11,7 +12,8 @@ let open = null;
  */
 export function openChoices(anchor, { title, found, current, pick, onclose, own }) {
   closeChoices(false);
-  const list = element("div", { class: "choice-list", "aria-live": "polite" }, element("p", { class: "muted" }, "Looking …"));
+  const waiting = element("p", { class: "muted" }, "Looking …");
+  const list = element("div", { class: "choice-list", "aria-live": "polite" }, waiting);
   const card = element(
     "div",
     { class: "choices", role: "dialog", "aria-label": title },
@@ -60,18 +62,18 @@ function fill(card, list, choices, current, take) {
   if (open?.card !== card) return;
   const highest = Math.max(...choices.map((each) => each.probability), 1e-9);
   const rows = choices.map((each) => {
-    const same = each.text.trim() === current.trim();
-    const bar = element("span", { class: "meter", "aria-hidden": "true" });
-    bar.style.setProperty("--share", each.probability / highest);
-    const label = element("span", { class: "choice-text" }, each.text.trim() || "(end)");
-    const row = button("", () => take(each), { class: "choice", "aria-current": same ? "true" : null });
-    row.append(label, bar, element("span", { class: "choice-value" }, percent(each.probability)));
-    return row;
+    const properties = { "aria-current": each.text.trim() === current.trim() ? "true" : null };
+    return choiceButton(visible(each.text), each.probability, highest, () => take(each), properties);
   });
   list.replaceChildren(...(rows.length ? rows : [element("p", { class: "muted" }, "Nothing else is likely here.")]));
   rove(list, "button").mend();
   if (card.contains(document.activeElement) || document.activeElement === open.anchor) rows[0]?.focus();
   place(card, open.anchor);
+}
+
+/** A token as it can be seen: white space has a sign. */
+export function visible(text) {
+  return text.trim() || text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll(" ", "␣") || "(nothing)";
 }
 
 function ownField(take) {

@@ -2,10 +2,11 @@
 
 import { call, stream, wasAborted } from "./api.js";
 import { AttentionPanel } from "./attention_panel.js";
-import { closeChoices, openChoices } from "./choices.js";
+import { closeChoices, openChoices, visible } from "./choices.js";
 import { announce, button, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
 import { clearNotice, showError } from "./notice.js";
+import { paneHead, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
 
@@ -20,7 +21,8 @@ export class GenerationWorkspace {
 
   build() {
     this.prompt = new SourceField({
-      label: "Text to continue", placeholder: "Write a beginning; the model goes on from there", oninput: () => clearNotice("error"),
+      label: "Text to continue", placeholder: "Write a beginning; the model goes on from there",
+      oninput: () => clearNotice("error"),
     });
     this.prompt.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.start();
@@ -34,34 +36,32 @@ export class GenerationWorkspace {
       samples: numberField("Samples", 1, { min: 1, max: 8, step: 1 }),
     };
     this.go = button("Continue the text", () => (this.controller ? this.halt() : this.start()), { class: "primary" });
-    this.output = element("div", { class: "samples", role: "group", "aria-label": "Continuation; the arrow keys move between its tokens, Enter opens what else was likely" });
+    this.output = element("div", {
+      class: "samples", role: "group",
+      "aria-label": "Continuation; the arrow keys move between its tokens, Enter opens what else was likely",
+    });
     this.tokens = rove(this.output, ".token");
     this.tip = element("p", { class: "tip", "aria-live": "off" }, "Hover or focus a token to see its probability.");
-    this.element = element(
-      "div",
-      { class: "stack" },
-      element(
-        "section",
-        { class: "card pane", "aria-label": "Prompt" },
-        this.prompt.element,
-        element("div", { class: "settings" }, ...Object.values(this.fields).map((field) => field.row)),
-        element("div", { class: "actions" }, element("span", { class: "muted keys" }, "Ctrl + Enter"), this.go),
-      ),
-      element(
-        "section",
-        { class: "card pane", "aria-label": "Continuation" },
-        element(
-          "div",
-          { class: "pane-head" },
-          element("div", { class: "legend" }, "sure", element("span", { class: "scale", "aria-hidden": "true" }), "surprising"),
-          element("div", { class: "pane-tools" }, ...exportButtons(() => this.text(), "continuation.txt")),
-        ),
-        this.output,
-        this.tip,
-      ),
-      element("div", { class: "toolbar" }, this.attention.toggle),
-      this.attention.section,
+    const rows = Object.values(this.fields).map((field) => field.row);
+    const keys = element("span", { class: "muted keys" }, "Ctrl + Enter");
+    const actions = element("div", { class: "actions" }, keys, this.go);
+    const prompt = element(
+      "section",
+      { class: "card pane", "aria-label": "Prompt" },
+      this.prompt.element,
+      element("div", { class: "settings" }, ...rows, actions),
     );
+    const scale = element("span", { class: "scale", "aria-hidden": "true" });
+    const legend = element("div", { class: "legend" }, "sure", scale, "surprising");
+    const tools = exportButtons(() => this.text(), "continuation.txt");
+    const continuation = element(
+      "section",
+      { class: "card pane", "aria-label": "Continuation" },
+      paneHead(legend, ...tools),
+      this.output,
+      this.tip,
+    );
+    this.element = workspaceOf([prompt, continuation], this.attention);
     this.draw();
   }
 
@@ -79,8 +79,9 @@ export class GenerationWorkspace {
   }
 
   start() {
+    const prompt = this.prompt.value;
     const count = numberIn(this.fields.samples.input) ?? 1;
-    this.generate(Array.from({ length: count }, () => ({ prompt: this.prompt.value, tokens: [] })), this.prompt.value);
+    this.generate(Array.from({ length: count }, () => ({ prompt, tokens: [] })), prompt);
   }
 
   halt() {
@@ -112,7 +113,8 @@ export class GenerationWorkspace {
       announce(`Continued: ${this.text()}`);
       this.attention.refresh();
     } catch (error) {
-      if (!wasAborted(error) && !controller.signal.aborted) showError(error, () => this.generate(samples.map((each) => ({ ...each, tokens: [] })), prompt));
+      const again = () => this.generate(samples.map((each) => ({ ...each, tokens: [] })), prompt);
+      if (!wasAborted(error) && !controller.signal.aborted) showError(error, again);
     }
     if (this.controller === controller) this.controller = null;
     this.draw();
@@ -159,7 +161,7 @@ export class GenerationWorkspace {
   }
 
   tell(token) {
-    const show = (each) => `${JSON.stringify(each.text).slice(1, -1).trim() || "space"} ${percent(each.probability)}`;
+    const show = (each) => `${visible(each.text)} ${percent(each.probability)}`;
     if (typeof token.probability !== "number") return;
     const others = (token.runners_up ?? []).map(show);
     this.tip.textContent = `${show(token)}${others.length ? `; could have been: ${others.join(", ")}` : ""}`;
@@ -168,10 +170,11 @@ export class GenerationWorkspace {
   open(sample, index, anchor) {
     if (this.controller) return;
     const token = sample.tokens[index];
+    const choices = [token, ...(token.runners_up ?? [])].sort((one, other) => other.probability - one.probability);
     openChoices(anchor, {
       title: "Go on from another token",
       current: token.text,
-      found: Promise.resolve([token, ...(token.runners_up ?? [])].toSorted((one, other) => other.probability - one.probability)),
+      found: Promise.resolve(choices),
       pick: (choice) => {
         const kept = sample.prompt + sample.tokens.slice(0, index).map((each) => each.text).join("") + choice.text;
         this.generate([{ prompt: kept, tokens: [] }], kept);

@@ -6,6 +6,7 @@ import { bars } from "./bars.js";
 import { announce, button, element, numberField, numberIn } from "./dom.js";
 import { exportButtons } from "./exporting.js";
 import { clearNotice, showError, showNotice } from "./notice.js";
+import { pane, workspaceOf } from "./panes.js";
 
 export class ImageWorkspace {
   constructor(model) {
@@ -28,6 +29,18 @@ export class ImageWorkspace {
     this.preview = element("img", { class: "preview", alt: "", hidden: true });
     this.choose = button("Choose an image", () => this.input.click(), { class: "primary" });
     this.hint = element("p", { class: "muted" }, "or drop or paste one here");
+    const empty = element("p", { class: "placeholder" }, "What the image shows appears here.");
+    this.output = element("div", { class: "answer" }, empty);
+    this.resolution = numberField("Resolution", "", {
+      min: 1, max: 4096, step: 1, placeholder: "own", onchange: () => this.ask(),
+    });
+    const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), "labels.json");
+    const panes = [pane("Image", "Image", [], this.dropZone()), pane("Label", "Label", tools, this.output)];
+    this.element = workspaceOf([element("div", { class: "card pair" }, ...panes)], this.attention, this.resolution.row);
+  }
+
+  /** The place where images are dropped. */
+  dropZone() {
     const zone = element("div", { class: "drop" }, this.preview, this.choose, this.hint, this.input);
     for (const kind of ["dragover", "dragenter"]) {
       zone.addEventListener(kind, (event) => {
@@ -41,23 +54,7 @@ export class ImageWorkspace {
       zone.classList.remove("over");
       this.take(event.dataTransfer.files[0]);
     });
-    this.output = element("div", { class: "answer" }, element("p", { class: "placeholder" }, "What the image shows appears here."));
-    this.resolution = numberField("Resolution", "", {
-      min: 1, max: 4096, step: 1, placeholder: "own", onchange: () => this.ask(),
-    });
-    const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), "labels.json");
-    this.element = element(
-      "div",
-      { class: "stack" },
-      element(
-        "div",
-        { class: "card pair" },
-        element("section", { class: "pane", "aria-label": "Image" }, head("Image"), zone),
-        element("section", { class: "pane", "aria-label": "Label" }, head("Label", ...tools), this.output),
-      ),
-      element("div", { class: "toolbar" }, this.attention.toggle, this.resolution.row),
-      this.attention.section,
-    );
+    return zone;
   }
 
   focus() {
@@ -104,10 +101,6 @@ export class ImageWorkspace {
     if (this.image === null) return Promise.resolve(null);
     return call("/api/attention", { model: this.model.name, image: this.image }, signal);
   }
-}
-
-function head(title, ...tools) {
-  return element("div", { class: "pane-head" }, element("h2", {}, title), element("div", { class: "pane-tools" }, ...tools));
 }
 
 function dataAddress(file) {

@@ -6,7 +6,7 @@ export class SourceField {
   constructor({ label, placeholder, language = null, oninput }) {
     this.marks = element("div", { class: "field-marks", "aria-hidden": "true" });
     this.input = element("textarea", {
-      class: "field-input", placeholder, "aria-label": label, lang: language ?? "", spellcheck: false, rows: 4,
+      class: "field-input", placeholder, "aria-label": label, lang: language ?? "", spellcheck: false, rows: 2,
       oninput: () => {
         this.mark([]);
         this.grow();

@@ -5,6 +5,7 @@ import { closeChoices, openChoices } from "./choices.js";
 import { announce, button, debounced, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
 import { clearNotice, showError } from "./notice.js";
+import { pane, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
 import { TranslatedLine } from "./translated_line.js";
@@ -42,21 +43,16 @@ export class TranslationWorkspace {
     this.beam = numberField("Beam", 5, { min: 1, max: 64, step: 1, onchange: () => this.settingsChanged() });
     this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.settingsChanged() });
     const clear = button("Clear", () => this.clear(), { class: "quiet" });
-    const advice = element("span", { class: "advice" }, "Click a translated word: what it looked at, and what else could stand there.");
-    this.element = element(
+    const hint = "Click a translated word: what it looked at, and what else could stand there.";
+    const advice = element("span", { class: "advice" }, hint);
+    const tools = [this.progress, this.free, ...exportButtons(() => this.text(), "translation.txt")];
+    const card = element(
       "div",
-      { class: "stack" },
-      element(
-        "div",
-        { class: "card pair" },
-        pane("Source", languageName(from, "Source"), this.source.element, [clear]),
-        pane("Translation", languageName(to, "Translation"), this.output, [
-          this.progress, this.free, ...exportButtons(() => this.text(), "translation.txt"),
-        ], this.others),
-      ),
-      element("div", { class: "toolbar" }, this.attention.toggle, this.beam.row, this.nbest.row, advice),
-      this.attention.section,
+      { class: "card pair" },
+      pane("Source", languageName(from, "Source"), [clear], this.source.element),
+      pane("Translation", languageName(to, "Translation"), tools, this.output, this.others),
     );
+    this.element = workspaceOf([card], this.attention, this.beam.row, this.nbest.row, advice);
     this.draw();
   }
 
@@ -80,7 +76,8 @@ export class TranslationWorkspace {
     const known = new Map();
     for (const line of this.lines) known.set(line.source, [...(known.get(line.source) ?? []), line]);
     const sources = this.source.value ? this.source.value.split("\n") : [];
-    this.lines = sources.map((source) => known.get(source)?.shift() ?? new TranslatedLine(source, (line) => this.changed(line)));
+    const changed = (line) => this.changed(line);
+    this.lines = sources.map((source) => known.get(source)?.shift() ?? new TranslatedLine(source, changed));
     for (const gone of [...known.values()].flat()) gone.reset();
     if (!this.lines.includes(this.active)) this.active = null;
     this.draw();
@@ -138,9 +135,11 @@ export class TranslationWorkspace {
   }
 
   draw() {
-    const rows = this.lines.map((line, index) => drawLine(this.output.children[index], line, (...word) => this.wordButton(...word)));
+    const make = (line, word) => this.wordButton(line, word);
+    const rows = this.lines.map((line, index) => drawLine(this.output.children[index], line, make));
     if (!rows.length) rows.push(element("p", { class: "placeholder" }, "The translation appears here."));
-    if (rows.length !== this.output.children.length || rows.some((row, index) => row !== this.output.children[index])) {
+    const present = [...this.output.children];
+    if (rows.length !== present.length || rows.some((row, index) => row !== present[index])) {
       this.output.replaceChildren(...rows);
     }
     this.words.mend();
@@ -163,7 +162,7 @@ export class TranslationWorkspace {
     const line = this.current();
     const nbest = line?.translation?.nbest ?? [];
     this.others.hidden = nbest.length < 2;
-    this.others.replaceChildren(...nbest.slice(0, nbest.length > 1 ? nbest.length : 0).map((each) => {
+    this.others.replaceChildren(...nbest.map((each) => {
       const use = () => {
         line.use(each.text);
         this.draw();
@@ -209,27 +208,18 @@ export class TranslationWorkspace {
     try {
       const found = sourceWeights(await wanted, line.source, line.text, word);
       if (this.wanted !== word || !this.lines.includes(line) || line.state !== "done") return;
-      const offset = this.lines.slice(0, this.lines.indexOf(line)).reduce((sum, each) => sum + each.source.length + 1, 0);
+      const earlier = this.lines.slice(0, this.lines.indexOf(line));
+      const offset = earlier.reduce((sum, each) => sum + each.source.length + 1, 0);
       const highest = Math.max(...found.map((each) => each.weight), 1e-9);
       this.source.mark(found.map((each) => ({
         start: each.start + offset, end: each.end + offset, weight: each.weight / highest,
       })));
-      const best = found.toSorted((one, other) => other.weight - one.weight).slice(0, 3);
+      const best = [...found].sort((one, other) => other.weight - one.weight).slice(0, 3);
       announce(`“${word.text}” looks at ${best.map((each) => `${each.text} ${percent(each.weight)}`).join(", ")}`);
     } catch (error) {
       showError(error, () => this.highlight(line, word));
     }
   }
-}
-
-function pane(name, title, body, tools, below = "") {
-  return element(
-    "section",
-    { class: "pane", "aria-label": name },
-    element("div", { class: "pane-head" }, element("h2", {}, title), element("div", { class: "pane-tools" }, ...tools)),
-    body,
-    below,
-  );
 }
 
 /** The row of a line, with the words that have not changed left as they are: the focus stays where it is. */
