@@ -37,11 +37,12 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a model folder holds."""
+    """What a model folder holds, and what the folder is called."""
 
     network: Any
     config: ModelConfig
     tokenizer: Tokenizer | None
+    name: str = ""
 
     @property
     def text_tokenizer(self) -> Tokenizer:
@@ -77,7 +78,7 @@ def load_model_folder(folder: Path) -> LoadedModel:
                 f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
                 f"but the model in config.json has {config.model.vocabulary_size}"
             )
-    return LoadedModel(model.eval(), config, tokenizer)
+    return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:

@@ -24,6 +24,7 @@ VERBS = {
     "tag": "Tag the words of lines of text.",
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",
+    "inspect": "Draw what a model attends to, or how its training went.",
     "score": "Give the log-probability of given translations.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",

@@ -6,12 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from heedful.inspection.attention_maps import AttentionMaps
 from heedful.pipelines.classification import Classification
 from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, Text, listed, probabilities
+from heedful.pipelines.encoder_attention import Answers, encoder_attention
 
 
 class Classifier(Encoder):
     """A model that labels texts, or pairs of texts."""
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
+        return encoder_attention(self, self.framed(text, target), Answers(None, self.config.labels.__getitem__))
 
     def classify(self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE) -> list[Classification]:
         """Label texts, in order; a pair is a tuple, and a blank text has no label."""

@@ -14,10 +14,12 @@ from heedful.data.cleaning import clean_text
 from heedful.data.framing import Framed, frame
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.kv_cache import padded_length
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_only import EncoderOnly, Pooling
+from heedful.pipelines.encoder_attention import encoder_attention
 
 DEFAULT_BATCH_SIZE = 64
 # With fewer rows, torch's kernels would take other ways, and give other last bits.
@@ -42,6 +44,7 @@ class Encoder:
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: EncoderOnly = loaded.network
         self.config = loaded.config
+        self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
 
     def embed(
@@ -66,6 +69,17 @@ class Encoder:
         if normalize:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a text, or in a pair of it and `target`."""
+        return encoder_attention(self, self.framed(text, target))
+
+    def framed(self, text: Text, target: str | None) -> Framed:
+        """A text, or the pair of it and `target`, as the model reads it; it must not be blank."""
+        whole = text if target is None or isinstance(text, tuple) else (text, target)
+        if not "".join(whole).strip():
+            raise UserError("the text is blank: give one that the model can look at")
+        return self.frame([whole])[0]
 
     def frame(self, texts: Sequence[Text]) -> list[Framed]:
         """The texts as the model reads them, with a warning for each that is too long for it."""

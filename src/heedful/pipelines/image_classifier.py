@@ -15,11 +15,13 @@ from PIL import Image
 
 from heedful.data.images import ImageInput, load_image
 from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.patches import patch_grid
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
 from heedful.pipelines.classification import Classification
+from heedful.pipelines.image_attention import image_attention
 
 SingleImage = str | Path | Image.Image
 
@@ -35,6 +37,7 @@ class ImageClassifier:
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: Vision = loaded.network
         self.config = loaded.config
+        self.name = loaded.name
         size, labels = self.model.config.image_size, self.config.labels
         if len(size) != 2 or len(labels) != self.model.config.num_classes:
             raise UserError("this model does not classify images: it has other axes, or no labels for its classes")
@@ -59,6 +62,10 @@ class ImageClassifier:
             order = np.argsort(-probabilities, kind="stable")
             ranking = tuple((self.labels[number], float(probabilities[number])) for number in order)
             yield Classification(*ranking[0], ranking)
+
+    def attention(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> AttentionMaps:
+        """What the model attends to in an image, made as large as `classify` would make it."""
+        return image_attention(self, load_image(image, self.size(resolution), self.model.config.channels))
 
     def size(self, resolution: int | tuple[int, int] | None) -> tuple[int, int]:
         """The height and width that images are made to."""

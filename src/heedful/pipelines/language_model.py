@@ -10,10 +10,12 @@ import numpy as np
 
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals
 from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
+from heedful.pipelines.text_attention import text_attention
 from heedful.pipelines.text_generation import Generation, GenerationOptions
 from heedful.tasks.language_modeling import text_loss
 
@@ -45,6 +47,7 @@ class LanguageModel:
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: DecoderOnly | XLNet = loaded.network
         self.config = loaded.config
+        self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
 
     def generate(self, prompts: str | Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]:
@@ -64,6 +67,10 @@ class LanguageModel:
             raise UserError(f"samples is {options.samples}, but one text is streamed at a time")
         for _, piece in Generation(self.model, self.tokenizer, [prompt], options).run():
             yield piece
+
+    def attention(self, text: str, target: str | None = None) -> AttentionMaps:
+        """What the model attends to while it reads a text, and `target` behind it, from the start of a document."""
+        return text_attention(self, text + (target or ""))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
         """How well the model predicts texts, the end of each included, in windows of its context without overlap."""

@@ -11,7 +11,9 @@ from heedful.config import require
 from heedful.data.cleaning import clean_text
 from heedful.data.framing import Framed
 from heedful.errors import UserError
-from heedful.pipelines.encoder import Encoder, probabilities
+from heedful.inspection.attention_maps import AttentionMaps
+from heedful.pipelines.encoder import Encoder, Text, probabilities
+from heedful.pipelines.encoder_attention import Answers, encoder_attention
 
 # How a text says that a word is hidden.
 MASK = "[MASK]"
@@ -32,6 +34,25 @@ class MaskedLanguageModel(Encoder):
         """For each `[MASK]` in a text the likeliest tokens, the likeliest first."""
         require(top, "top", 1)
         special = self.model.special_tokens
+        ids, places = self._encode_masked(text)
+        (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)
+        logits_TV[:, [token for token in special.ids if token < logits_TV.shape[1]]] = -np.inf
+        logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
+        return [self._fillings(logits_TV[place], top) for place in places]
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a text, or in a pair of it and `target`, and what it guesses for each `[MASK]`.
+
+        A text with masks is read by itself.
+        """
+        if target is not None or not isinstance(text, str) or MASK not in text:
+            return super().attention(text, target)
+        ids, places = self._encode_masked(text)
+        return encoder_attention(self, Framed(ids, len(ids), False), Answers(places, self.tokenizer.token_text))
+
+    def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of a text that has masks, and the places of those."""
+        special = self.model.special_tokens
         assert special.mask is not None
         # A subword holds the space before it.
         before, *others = [part.rstrip(" ") for part in clean_text(text).split(MASK)]
@@ -45,10 +66,7 @@ class MaskedLanguageModel(Encoder):
         ids.append(special.end)
         if len(ids) > self.model.max_length:
             raise UserError(f"the text has {len(ids)} tokens, and the model takes {self.model.max_length}")
-        (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)
-        logits_TV[:, [token for token in special.ids if token < logits_TV.shape[1]]] = -np.inf
-        logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
-        return [self._fillings(logits_TV[place], top) for place in places]
+        return ids, places
 
     def _fillings(self, logits_V: np.ndarray, top: int) -> list[Filling]:
         scores = probabilities(logits_V)

@@ -9,7 +9,10 @@ import numpy as np
 
 from heedful.data.cleaning import clean_text
 from heedful.data.framing import Framed, frame_words
-from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, probabilities
+from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
+from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, Text, probabilities
+from heedful.pipelines.encoder_attention import Answers, encoder_attention
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,20 @@ class Tagger(Encoder):
             found = [next(logits)[piece.begins] for piece in its_pieces]
             tagged.append(self._tagged(sentence, np.concatenate(found)) if found else [])
         return tagged
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a sentence, and how it tags each word, at its first subword."""
+        if target is not None or not isinstance(text, str):
+            raise UserError("a tagger reads one sentence: give no target")
+        words = clean_text(text).split()
+        if not words:
+            raise UserError("the text is blank: give one that the model can look at")
+        longest = self.model.max_length
+        piece, *more = frame_words(self.tokenizer.encode_batch(words), longest, self.model.special_tokens)
+        if more:
+            raise UserError(f"the sentence has more than the {longest} tokens that the model takes: give a shorter one")
+        answers = Answers(piece.begins, self.config.labels.__getitem__)
+        return encoder_attention(self, Framed(piece.ids, len(piece.ids), False), answers)
 
     def _tagged(self, words: list[str], logits_NV: np.ndarray) -> list[TaggedWord]:
         best, scores = logits_NV.argmax(1), probabilities(logits_NV)

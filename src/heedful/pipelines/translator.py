@@ -18,9 +18,11 @@ from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.pipelines.translation_attention import translation_attention
 from heedful.segmentation import Piece, split_line
 from heedful.tasks.translation import collate, token_log_probabilities
 from heedful.tasks.translation_model import TranslationModel
@@ -67,6 +69,7 @@ class Translator:
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: TranslationModel = loaded.network
         self.config = loaded.config
+        self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self._aligner: Aligner | None = None
 
@@ -110,6 +113,10 @@ class Translator:
                 for number, source in zip(numbers, sources, strict=True)
             )
             return [_join(group, list(islice(results, len(group)))) for group in pieces]
+
+    def attention(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM) -> AttentionMaps:
+        """What the model attends to while it translates a text, into `target` or what it finds itself."""
+        return translation_attention(self, text, target, beam)
 
     def _pieces(self, index: int, line: str) -> list[Piece]:
         """The line itself, its pieces if it is too long, or nothing if it is blank."""

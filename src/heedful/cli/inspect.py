@@ -1,0 +1,103 @@
+"""`heedful inspect`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heedful.errors import UserError
+
+if TYPE_CHECKING:
+    from heedful.inspection.attention_maps import AttentionMaps
+
+
+@click.command()
+@click.argument("model")
+@click.argument("text", required=False)
+@click.option(
+    "--target",
+    metavar="TEXT",
+    help="Translation: the output to look at, in place of the model's own. Language models: what follows the text. "
+    "Classifiers of pairs: the second text.",
+)
+@click.option("--image", metavar="FILE", help="Image classifiers: the image to look at.")
+@click.option("--resolution", metavar="PIXELS", help="Use the image at another size than in training: 40, or 40x56.")
+@click.option("--out", metavar="FILE", help="Where the page goes; by default attention.html, or training.html.")
+@click.option("--json", "as_json", is_flag=True, help="Write the data as JSON, to standard output or to --out.")
+@click.option("--training", is_flag=True, help="Look at the training run in the folder: its curves, and what they say.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+def inspect(
+    model: str,
+    text: str | None,
+    target: str | None,
+    image: str | None,
+    resolution: str | None,
+    out: str | None,
+    as_json: bool,
+    training: bool,
+    device: str,
+) -> None:
+    """Draw what a model attends to: every layer and head, exact, on a page that needs no network.
+
+    The page has all heads as small maps, each of them in detail, as a matrix or as lines between tokens, the rollout,
+    entropy and mean distance, and for each output token its probability and the runners-up. Of images, attention is
+    drawn over the patches. A translation that is not given with --target is decoded first.
+
+    \b
+    heedful inspect en-de "A dog runs." --out attention.html
+    heedful inspect en-de "A dog runs." --target "Ein Hund läuft."
+    heedful inspect my-gpt "To be, or not to be" --json > attention.json
+    heedful inspect my-vit --image cat.jpg
+    heedful inspect en-de --training
+    """
+    if training:
+        if text is not None or target is not None or image is not None or as_json:
+            raise UserError("--training looks at a run: it takes no text, --target, --image or --json")
+        from heedful.inspection.training import training_page
+
+        _write(training_page(Path(model)), out or "training.html")
+        return
+    maps = _image_maps(model, image, resolution, device) if image is not None else _text_maps(model, text, target, device)
+    if not as_json:
+        _write(maps.html(), out or "attention.html")
+        return
+    data = json.dumps(maps.to_json(), ensure_ascii=False)
+    if out is None:
+        click.echo(data)
+    else:
+        _write(data + "\n", out)
+
+
+def _text_maps(model: str, text: str | None, target: str | None, device: str) -> AttentionMaps:
+    from heedful.pipelines import ImageClassifier, load
+
+    pipeline = load(model, device)
+    if isinstance(pipeline, ImageClassifier):
+        raise UserError(f"{model} tells what images show: give --image FILE")
+    if text is None:
+        raise UserError(f'no text to look at: give it behind the model, as in heedful inspect {model} "A dog runs."')
+    return pipeline.attention(text, target)
+
+
+def _image_maps(model: str, image: str, resolution: str | None, device: str) -> AttentionMaps:
+    from heedful.cli.files import parse_resolution
+    from heedful.pipelines import ImageClassifier, load
+
+    size = parse_resolution(resolution)
+    pipeline = load(model, device)
+    if not isinstance(pipeline, ImageClassifier):
+        raise UserError(f"{model} holds no image classifier: its task is {pipeline.config.task!r}; give a text")
+    return pipeline.attention(image, size)
+
+
+def _write(content: str, out: str) -> None:
+    from heedful.files import write_file
+
+    try:
+        write_file(Path(out), content)
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}") from None
+    click.echo(f"written to {out}", err=True)

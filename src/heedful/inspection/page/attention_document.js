@@ -1,0 +1,144 @@
+// The data of the view: sequences, maps and rollouts, whose weights are unpacked when they are first looked at.
+
+const KIND_NAMES = {
+  encoder: "Encoder",
+  decoder: "Decoder",
+  cross: "Cross-attention",
+  content: "Content stream",
+  query: "Query stream",
+  image: "Patches",
+};
+
+// As in packing.py: 13 bits in two of 91 characters.
+const ALPHABET = Array.from({ length: 94 }, (_, place) => String.fromCharCode(33 + place)).filter(
+  (letter) => !'"<\\'.includes(letter),
+);
+const BITS = 13;
+// As in significant_digits.py: 0, then 900 mantissas for each exponent.
+const MANTISSAS = 900;
+const EXPONENTS = 21;
+
+export const MEAN = "mean";
+export const ROLLOUT = "rollout";
+
+export class AttentionDocument {
+  constructor(plain) {
+    this.plain = plain;
+    this.image = plain.image ?? null;
+    this.outputs = plain.outputs ?? [];
+    this.kinds = [...new Set(plain.maps.map((map) => map.kind))];
+    this.loading = new Map();
+  }
+
+  kindName(kind) {
+    return KIND_NAMES[kind] ?? kind;
+  }
+
+  maps(kind) {
+    return this.plain.maps.filter((map) => map.kind === kind);
+  }
+
+  map(kind, layer) {
+    return this.plain.maps.find((map) => map.kind === kind && map.layer === layer);
+  }
+
+  rollout(kind) {
+    return (this.plain.rollouts ?? []).find((rollout) => rollout.kind === kind);
+  }
+
+  labels(sequence) {
+    return this.plain.sequences[sequence].map(shownToken);
+  }
+
+  // The weights of a map or a rollout, head by head and row by row.
+  values(entry) {
+    if (!this.loading.has(entry)) this.loading.set(entry, unpackedValues(entry));
+    return this.loading.get(entry);
+  }
+
+  // One matrix: of a head, of the mean of a layer's heads, or the rollout of a kind.
+  async sheet({ kind, layer, head }) {
+    const entry = head === ROLLOUT ? this.rollout(kind) : this.map(kind, layer);
+    const all = await this.values(entry);
+    const [queries, keys] = [this.labels(entry.queries), this.labels(entry.keys)];
+    const size = queries.length * keys.length;
+    const values = head === ROLLOUT ? all : ofHead(all, head, size);
+    let largest = 0;
+    for (const value of values) if (value > largest) largest = value;
+    return { queries, keys, values, largest, square: entry.queries === entry.keys };
+  }
+
+  // What a choice of kind, layer and head is called.
+  title({ kind, layer, head }) {
+    if (head === ROLLOUT) return `${this.kindName(kind)}, rollout`;
+    const place = `${this.kindName(kind)}, layer ${layer + 1}`;
+    return head === MEAN ? `${place}, mean of all heads` : `${place}, head ${head + 1}`;
+  }
+}
+
+export function numberOfHeads(map) {
+  return map.entropy.length;
+}
+
+// A weight with three significant digits, as the data has it.
+export function shownWeight(weight) {
+  return String(Number(weight.toPrecision(3)));
+}
+
+export function shownToken(token) {
+  const text = token.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^[ \u2581]/, "·");
+  return text || "∅";
+}
+
+function ofHead(all, head, size) {
+  if (head !== MEAN) return all.subarray(head * size, (head + 1) * size);
+  const heads = all.length / size;
+  const mean = new Float32Array(size);
+  for (let head = 0; head < heads; head += 1) {
+    for (let place = 0; place < size; place += 1) mean[place] += all[head * size + place] / heads;
+  }
+  return mean;
+}
+
+async function unpackedValues(entry) {
+  if (!entry.packed) return Float32Array.from(entry.weights.flat(Infinity));
+  const stream = new Blob([packedBytes(entry.packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const count = planes.length / 2;
+  const values = new Float32Array(count);
+  const table = weightsOfCodes();
+  for (let place = 0; place < count; place += 1) values[place] = table[planes[place] | (planes[count + place] << 8)];
+  return values;
+}
+
+function packedBytes({ bytes, text }) {
+  const places = new Uint8Array(128);
+  ALPHABET.forEach((letter, place) => (places[letter.charCodeAt(0)] = place));
+  const found = new Uint8Array(bytes);
+  let bits = 0;
+  let waiting = 0;
+  let place = 0;
+  for (let index = 0; index < text.length; index += 2) {
+    const pair = places[text.charCodeAt(index)] * ALPHABET.length + places[text.charCodeAt(index + 1)];
+    bits = (bits << BITS) | pair;
+    waiting += BITS;
+    while (waiting >= 8 && place < bytes) {
+      waiting -= 8;
+      found[place++] = (bits >> waiting) & 255;
+    }
+    bits &= (1 << waiting) - 1;
+  }
+  return found;
+}
+
+let weightTable = null;
+
+function weightsOfCodes() {
+  if (weightTable) return weightTable;
+  weightTable = new Float32Array(1 + EXPONENTS * MANTISSAS);
+  for (let code = 1; code < weightTable.length; code += 1) {
+    const exponent = Math.floor((code - 1) / MANTISSAS);
+    weightTable[code] = (100 + ((code - 1) % MANTISSAS)) / 10 ** (2 + exponent);
+  }
+  return weightTable;
+}

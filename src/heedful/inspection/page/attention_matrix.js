@@ -1,0 +1,132 @@
+// One head as a matrix: a row for each query, a column for each key; names stay in sight when it scrolls.
+
+import { element } from "./attention_elements.js";
+import { isDark, paintWeights } from "./attention_colours.js";
+
+const SMALLEST_CELL = 11;
+const LARGEST_CELL = 34;
+const LONGEST_NAME = 18;
+const NAME_GAP = 6;
+
+function shortName(name) {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+}
+
+// A canvas with as many pixels as the screen has there.
+function sized(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.ceil(width * ratio);
+  canvas.height = Math.ceil(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+export class Matrix {
+  constructor(selection, view) {
+    this.selection = selection;
+    this.view = view;
+    this.names = element("canvas", { class: "matrix-rows", "aria-hidden": "true" });
+    this.heads = element("canvas", { class: "matrix-columns", "aria-hidden": "true" });
+    this.body = element("canvas", {
+      class: "matrix-body",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "matrix",
+      on: {
+        pointermove: (event) => this.point(event),
+        click: (event) => this.point(event),
+        keydown: (event) => this.step(event),
+        focus: () => this.selection.state.cell || this.choose(0, 0),
+      },
+    });
+    this.corner = element("div", { class: "matrix-corner", "aria-hidden": "true", text: "query ↓ key →" });
+    this.panel = element("div", { class: "matrix" }, this.corner, this.heads, this.names, this.body);
+    this.picture = element("canvas");
+    selection.watch(["cell"], () => this.sheet && this.panel.isConnected && this.draw());
+  }
+
+  show(sheet, title) {
+    this.sheet = sheet;
+    this.body.setAttribute("aria-label", `${title}: matrix of weights, use the arrow keys to go from cell to cell`);
+    this.font = `12px ${getComputedStyle(this.view).fontFamily}`;
+    const measure = this.picture.getContext("2d");
+    measure.font = this.font;
+    const width = (names) => Math.max(30, ...names.map((name) => measure.measureText(shortName(name)).width));
+    this.nameWidth = Math.ceil(width(sheet.queries)) + 2 * NAME_GAP;
+    this.headHeight = Math.ceil(width(sheet.keys)) + 2 * NAME_GAP;
+    const room = this.panel.clientWidth - this.nameWidth - 2;
+    this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / sheet.keys.length)));
+    paintWeights(this.picture, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, isDark(this.view));
+    this.draw();
+  }
+
+  draw() {
+    const { queries, keys } = this.sheet;
+    const { cell } = this;
+    const chosen = this.selection.state.cell;
+    const [ink, quiet] = [this.view, this.corner].map((each) => getComputedStyle(each).color);
+    const body = sized(this.body, keys.length * cell, queries.length * cell);
+    body.imageSmoothingEnabled = false;
+    body.drawImage(this.picture, 0, 0, keys.length * cell, queries.length * cell);
+    if (chosen) {
+      body.strokeStyle = ink;
+      body.globalAlpha = 0.35;
+      body.strokeRect(0.5, chosen.query * cell + 0.5, keys.length * cell - 1, cell - 1);
+      body.strokeRect(chosen.key * cell + 0.5, 0.5, cell - 1, queries.length * cell - 1);
+      body.globalAlpha = 1;
+      body.lineWidth = 2;
+      body.strokeRect(chosen.key * cell + 1, chosen.query * cell + 1, cell - 2, cell - 2);
+    }
+    const font = this.font.replace("12px", `${Math.min(12, cell - 1)}px`);
+    const names = sized(this.names, this.nameWidth, queries.length * cell);
+    Object.assign(names, { font, textAlign: "right", textBaseline: "middle" });
+    queries.forEach((name, place) => {
+      names.fillStyle = chosen?.query === place ? ink : quiet;
+      names.fillText(shortName(name), this.nameWidth - NAME_GAP, (place + 0.5) * cell);
+    });
+    const heads = sized(this.heads, keys.length * cell, this.headHeight);
+    Object.assign(heads, { font, textAlign: "left", textBaseline: "middle" });
+    keys.forEach((name, place) => {
+      heads.save();
+      heads.translate((place + 0.5) * cell, this.headHeight - NAME_GAP);
+      heads.rotate(-Math.PI / 2);
+      heads.fillStyle = chosen?.key === place ? ink : quiet;
+      heads.fillText(shortName(name), 0, 0);
+      heads.restore();
+    });
+  }
+
+  choose(query, key) {
+    const { queries, keys } = this.sheet;
+    if (query < 0 || key < 0 || query >= queries.length || key >= keys.length) return;
+    const { cell } = this.selection.state;
+    if (cell?.query !== query || cell?.key !== key) this.selection.change({ cell: { query, key } });
+  }
+
+  point(event) {
+    const box = this.body.getBoundingClientRect();
+    this.choose(Math.floor((event.clientY - box.top) / this.cell), Math.floor((event.clientX - box.left) / this.cell));
+  }
+
+  step(event) {
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const { query, key } = this.selection.state.cell ?? { query: 0, key: 0 };
+    this.choose(query + move[0], key + move[1]);
+    this.keepInSight();
+  }
+
+  keepInSight() {
+    const { query, key } = this.selection.state.cell;
+    const { panel, cell } = this;
+    const [left, top] = [key * cell, query * cell];
+    const [width, height] = [panel.clientWidth - this.nameWidth, panel.clientHeight - this.headHeight];
+    panel.scrollLeft = Math.min(left, Math.max(panel.scrollLeft, left + cell - width));
+    panel.scrollTop = Math.min(top, Math.max(panel.scrollTop, top + cell - height));
+  }
+}

@@ -1,0 +1,138 @@
+// All layers and heads of one kind as small maps, which are drawn when they come into view.
+
+import { element, picker, roving } from "./attention_elements.js";
+import { MEAN, ROLLOUT, numberOfHeads } from "./attention_document.js";
+import { isDark, paintWeights } from "./attention_colours.js";
+import { heatOfQuery } from "./attention_image.js";
+
+const ORDERS = {
+  layer: { text: "layer and head" },
+  focused: { text: "entropy, most focused first", measure: "entropy", sign: 1 },
+  spread: { text: "entropy, most spread first", measure: "entropy", sign: -1 },
+  near: { text: "distance, nearest first", measure: "mean_distance", sign: 1 },
+  far: { text: "distance, farthest first", measure: "mean_distance", sign: -1 },
+};
+
+export class Overview {
+  constructor(attention, selection, view) {
+    this.attention = attention;
+    this.selection = selection;
+    this.view = view;
+    this.order = "layer";
+    this.grid = element("div", { class: "tiles", role: "group", "aria-label": "Heads" });
+    const orders = Object.entries(ORDERS).map(([value, { text }]) => ({ value, text }));
+    const sort = picker("Sort by", orders, this.order, (order) => {
+      this.order = order;
+      this.build();
+    });
+    this.count = element("p", { class: "quiet" });
+    this.panel = element(
+      "section",
+      { class: "panel overview", "aria-label": "Overview of all heads" },
+      element("div", { class: "panel-head" }, element("h2", { text: "All heads" }), this.count, sort),
+      this.grid,
+    );
+    // A little ahead of what is seen, so that scrolling meets maps that are there.
+    this.observer = new IntersectionObserver((entries) => this.drawSeen(entries), { rootMargin: "200px" });
+    selection.watch(["kind"], () => this.build());
+    selection.watch(["layer", "head"], () => this.mark());
+    if (attention.image) selection.watch(["query", "reverse"], () => this.drawAgain());
+    this.build();
+  }
+
+  build() {
+    const { kind } = this.selection.state;
+    const maps = this.attention.maps(kind);
+    this.observer.disconnect();
+    this.tiles = [];
+    const order = ORDERS[this.order];
+    const heads = maps.reduce((sum, map) => sum + numberOfHeads(map), 0);
+    this.count.textContent = `${maps.length} ${maps.length === 1 ? "layer" : "layers"}, ${heads} ${heads === 1 ? "head" : "heads"}`;
+    const whole = this.attention.rollout(kind) ? [this.tile({ kind, layer: null, head: ROLLOUT }, "rollout")] : [];
+    if (order.measure) this.grid.replaceChildren(this.row(null, [...whole, ...this.sorted(maps, order)]));
+    else {
+      const rows = maps.map((map) => {
+        const tiles = Array.from({ length: numberOfHeads(map) }, (_, head) => this.headTile(map, head, `H${head + 1}`));
+        if (tiles.length > 1) tiles.push(this.tile({ kind, layer: map.layer, head: MEAN }, "mean"));
+        return this.row(`Layer ${map.layer + 1}`, tiles);
+      });
+      if (whole.length) rows.push(this.row("All layers", whole));
+      this.grid.replaceChildren(...rows);
+    }
+    this.mark();
+    roving(this.grid, ".tile");
+    for (const tile of this.tiles) this.observer.observe(tile.button);
+  }
+
+  sorted(maps, { measure, sign }) {
+    const places = maps.flatMap((map) => map[measure].map((value, head) => ({ map, head, value })));
+    places.sort((one, other) => sign * (one.value - other.value));
+    return places.map(({ map, head }) => this.headTile(map, head, `L${map.layer + 1} H${head + 1}`));
+  }
+
+  row(title, tiles) {
+    const heading = title ? element("h3", { class: "row-title", text: title }) : null;
+    return element("div", { class: "tile-row" }, heading, element("div", { class: "row-tiles" }, ...tiles));
+  }
+
+  headTile(map, head, caption) {
+    const [entropy, distance] = [map.entropy[head], map.mean_distance[head]];
+    const place = { kind: map.kind, layer: map.layer, head };
+    const measures = `${entropy.toFixed(2)} · ${distance.toFixed(1)}`;
+    const spoken = `entropy ${entropy.toFixed(2)} nats, mean distance ${distance.toFixed(1)}`;
+    return this.tile(place, caption, measures, spoken);
+  }
+
+  tile(place, caption, measures = "", spoken = "") {
+    const canvas = element("canvas", { width: 1, height: 1, "aria-hidden": "true" });
+    const title = this.attention.title(place);
+    const button = element(
+      "button",
+      {
+        type: "button",
+        class: "tile",
+        title: spoken ? `${title}: ${spoken}` : title,
+        "aria-label": spoken ? `${title}: ${spoken}` : title,
+        on: { click: () => this.selection.change({ layer: place.layer, head: place.head }) },
+      },
+      canvas,
+      element("span", { class: "tile-name", text: caption }),
+      element("span", { class: "tile-measures", text: measures }),
+    );
+    this.tiles.push({ place, button, canvas });
+    return button;
+  }
+
+  mark() {
+    const { layer, head } = this.selection.state;
+    for (const { place, button } of this.tiles) {
+      button.setAttribute("aria-pressed", String(place.layer === layer && place.head === head));
+    }
+  }
+
+  drawAgain() {
+    this.observer.disconnect();
+    for (const tile of this.tiles) this.observer.observe(tile.button);
+  }
+
+  drawSeen(entries) {
+    for (const entry of entries.filter((each) => each.isIntersecting)) {
+      const tile = this.tiles.find(({ button }) => button === entry.target);
+      this.observer.unobserve(entry.target);
+      if (tile) this.draw(tile);
+    }
+  }
+
+  async draw({ place, canvas }) {
+    const sheet = await this.attention.sheet(place);
+    const { image } = this.attention;
+    const dark = isDark(this.view);
+    if (!image) {
+      paintWeights(canvas, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, dark);
+      return;
+    }
+    const { query, reverse } = this.selection.state;
+    const { values, largest } = heatOfQuery(sheet, image, query, reverse);
+    paintWeights(canvas, values, largest, ...image.grid, dark);
+  }
+}
