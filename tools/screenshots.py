@@ -86,9 +86,9 @@ def look_at_image(page: Page, model: str, image: Path) -> None:
     set_screen(page.driver, 1280, 1100, SCALE)
     page.open(model)
     page.one("input[type=file]").send_keys(str(image.resolve()))
-    page.wait(lambda: page.all(".bar-label"))
+    page.wait(lambda: page.all(".ranking-label"))
     page.button("Attention").click()
-    page.wait(lambda: page.all(".attention-view:not([aria-busy]) canvas"))
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) canvas"))
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:

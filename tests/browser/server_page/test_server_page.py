@@ -83,7 +83,7 @@ def test_markup_stays_text(quiet_page) -> None:
     page.one(".choices .own input").send_keys(MARKUP, Keys.ENTER)
     page.wait(lambda: page.output().startswith(MARKUP))
     page.button("Attention").click()
-    page.wait(lambda: page.all(".attention-view:not([aria-busy]) > *"))
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
     assert page.all("img") == []
     assert page.driver.title == "copy · heedful"
 
@@ -107,7 +107,7 @@ def test_by_keyboard_alone(quiet_page) -> None:
     page.wait(lambda: page.output().startswith(f"red {chosen}"))
     page.tab_to(".toolbar button")
     page.keys(Keys.SPACE)
-    page.wait(lambda: page.all(".attention-view:not([aria-busy]) > *"))
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
 
 
 def test_several_translations(quiet_page) -> None:
@@ -175,7 +175,7 @@ def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
     Image.fromarray(pixels).save(tmp_path / "noise.png")
     page.open("vision")
     page.one("input[type=file]").send_keys(str(tmp_path / "noise.png"))
-    labels = page.wait(lambda: page.texts(".bar-label"))
+    labels = page.wait(lambda: page.texts(".ranking-label"))
     assert sorted(labels) == list("abcdefg")
     page.button("Attention").click()
     assert page.one(".attention-view canvas").is_displayed()
@@ -185,7 +185,7 @@ def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "text", "selector"),
     [
-        ("classification", "the red dog", ".bars .bar-row"),
+        ("classification", "the red dog", ".ranking .ranking-row"),
         ("tagging", "the red dog", ".tags .tag"),
         ("masked_language_model", "the [MASK] dog", ".answer .choice"),
         ("encoder", "the red dog\nthe blue sun", ".similarities td"),
@@ -197,7 +197,7 @@ def test_answers_about_text(quiet_page, model: str, text: str, selector: str) ->
     page.type(text)
     page.wait(lambda: page.all(selector))
     page.button("Attention").click()
-    page.wait(lambda: page.all(".attention-view:not([aria-busy]) > *"))
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
 
 
 def test_dark_and_light(quiet_page) -> None:

@@ -2,10 +2,10 @@
 
 import { call, wasAborted } from "./api.js";
 import { AttentionPanel } from "./attention_panel.js";
-import { bars } from "./bars.js";
+import { ranking } from "./ranking.js";
 import { announce, button, debounced, element, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
-import { clearNotice, showError } from "./notice.js";
+import { clearNotice, showError, showRemarks } from "./notice.js";
 import { choiceButton, pane, workspaceOf } from "./panes.js";
 import { SourceField } from "./source_field.js";
 
@@ -16,7 +16,7 @@ const KINDS = {
     placeholder: "Type a text; its label appears next to it",
     path: "/api/classify",
     body: (text) => (text.trim() ? { text } : null),
-    draw: (answer) => [bars(answer.results[0].probabilities)],
+    draw: (answer) => [ranking(answer.results[0].probabilities)],
     say: (answer) => `Label: ${answer.results[0].label}`,
   },
   tagging: {
@@ -24,23 +24,23 @@ const KINDS = {
     placeholder: "Type a sentence; each word gets its tag",
     path: "/api/tag",
     body: (text) => (text.trim() ? { text } : null),
-    draw: (answer) => [tags(answer.results[0])],
-    say: (answer) => wordsOf(answer.results[0]).map((each) => `${each.word} ${each.tag}`).join(", "),
+    draw: (answer) => [tags(answer.results[0].words)],
+    say: (answer) => answer.results[0].words.map((each) => `${each.word} ${each.tag}`).join(", "),
   },
   masked_language_model: {
     title: "Guesses",
     placeholder: "Type a sentence with [MASK] where a word is to be guessed",
     path: "/api/fill",
     body: (text) => (text.includes("[MASK]") ? { text } : null),
-    draw: (answer, workspace) => masksOf(answer).map((guesses, index) => guessList(guesses, index, workspace)),
-    say: (answer) => masksOf(answer).map((guesses) => guesses[0].token).join(", "),
+    draw: (answer, workspace) => answer.results[0].masks.map((guesses, index) => guessList(guesses, index, workspace)),
+    say: (answer) => answer.results[0].masks.map((guesses) => guesses[0].token).join(", "),
   },
   encoder: {
     title: "Similarity",
     placeholder: "One text a line; the table says how alike they are",
     path: "/api/embed",
     body: (text) => (linesOf(text).length > 1 ? { text: linesOf(text) } : null),
-    draw: (answer, workspace) => [similarities(linesOf(workspace.source.value), answer.embeddings)],
+    draw: (answer, workspace) => [similarities(linesOf(workspace.source.value), answer.vectors)],
     say: () => "Compared.",
   },
 };
@@ -106,6 +106,7 @@ export class AnswerWorkspace {
       if (controller.signal.aborted) return;
       this.answer = answer;
       this.output.replaceChildren(...this.kind.draw(answer, this));
+      showRemarks(answer.remarks);
       announce(this.kind.say(answer));
       this.attention.refresh();
     } catch (error) {
@@ -113,9 +114,9 @@ export class AnswerWorkspace {
     }
   }
 
-  loadAttention(signal) {
+  async loadAttention(signal) {
     const [text] = linesOf(this.source.value);
-    return text ? call("/api/attention", { model: this.model.name, text }, signal) : Promise.resolve(null);
+    return text ? call("/api/attention", { model: this.model.name, text }, signal) : null;
   }
 }
 
@@ -123,17 +124,8 @@ function linesOf(text) {
   return text.split("\n").filter((line) => line.trim());
 }
 
-function wordsOf(result) {
-  return Array.isArray(result) ? result : result.words;
-}
-
-function masksOf(answer) {
-  const [first] = answer.results;
-  return Array.isArray(first) ? first : first.masks;
-}
-
-function tags(result) {
-  const chips = wordsOf(result).map(({ word, tag, probability }) => {
+function tags(words) {
+  const chips = words.map(({ word, tag, probability }) => {
     const label = element("span", { class: "tag-name" }, tag);
     const properties = { class: tag === "O" ? "tag none" : "tag", title: percent(probability) };
     return element("li", properties, element("span", {}, word), label);

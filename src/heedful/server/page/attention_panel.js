@@ -11,14 +11,14 @@ export class AttentionPanel {
     this.controller = null;
     this.shown = null;
     this.toggle = button("Attention", () => this.setOpen(this.section.hidden), { "aria-expanded": "false" });
-    this.view = element("div", { class: "attention-view" });
+    this.view = element("div", { class: "attention-place" });
     this.download = button("Download JSON", () => downloadText(JSON.stringify(this.shown), "attention.json"), {
       class: "quiet", disabled: true,
     });
     this.section = element(
       "section",
-      { class: "card panel", "aria-label": "Attention", hidden: true },
-      element("div", { class: "panel-head" }, element("h2", {}, "Attention"), this.download),
+      { class: "attention-panel", "aria-label": "Attention", hidden: true },
+      element("div", { class: "attention-head" }, element("h2", {}, "Attention"), this.download),
       this.view,
     );
   }

@@ -5,7 +5,7 @@ import { AttentionPanel } from "./attention_panel.js";
 import { closeChoices, openChoices, visible } from "./choices.js";
 import { announce, button, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
-import { clearNotice, showError } from "./notice.js";
+import { clearNotice, showError, showRemarks } from "./notice.js";
 import { paneHead, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
@@ -33,7 +33,7 @@ export class GenerationWorkspace {
       top_p: numberField("Top p", "", { min: 0, max: 1, step: "any", placeholder: "all" }),
       top_k: numberField("Top k", "", { min: 1, max: 100000, step: 1, placeholder: "all" }),
       seed: numberField("Seed", "", { min: 0, max: 2147483647, step: 1, placeholder: "any" }),
-      samples: numberField("Samples", 1, { min: 1, max: 8, step: 1 }),
+      samples: numberField("Samples", 1, { min: 1, max: 16, step: 1 }),
     };
     this.go = button("Continue the text", () => (this.controller ? this.halt() : this.start()), { class: "primary" });
     this.output = element("div", {
@@ -70,12 +70,13 @@ export class GenerationWorkspace {
   }
 
   text() {
-    return this.samples.map((sample) => sample.prompt + sample.tokens.map((token) => token.text).join("")).join("\n\n");
+    return this.samples.map(textOf).join("\n\n");
   }
 
-  loadAttention(signal) {
-    const text = this.samples[0] ? this.text().split("\n\n")[0] : this.prompt.value;
-    return text.trim() ? call("/api/attention", { model: this.model.name, text }, signal) : Promise.resolve(null);
+  async loadAttention(signal) {
+    const [first] = this.samples;
+    const text = first ? textOf(first) : this.prompt.value;
+    return text.trim() ? call("/api/attention", { model: this.model.name, text }, signal) : null;
   }
 
   start() {
@@ -109,6 +110,7 @@ export class GenerationWorkspace {
     try {
       for await (const { event, data } of stream("/api/generate", settings, controller.signal)) {
         if (event === "token") this.add(data);
+        if (event === "done") showRemarks(data.remarks);
       }
       announce(`Continued: ${this.text()}`);
       this.attention.refresh();
@@ -176,9 +178,14 @@ export class GenerationWorkspace {
       current: token.text,
       found: Promise.resolve(choices),
       pick: (choice) => {
-        const kept = sample.prompt + sample.tokens.slice(0, index).map((each) => each.text).join("") + choice.text;
+        const kept = textOf({ ...sample, tokens: sample.tokens.slice(0, index) }) + choice.text;
         this.generate([{ prompt: kept, tokens: [] }], kept);
       },
     });
   }
+}
+
+/** The prompt and what came after it. */
+function textOf(sample) {
+  return sample.prompt + sample.tokens.map((token) => token.text).join("");
 }

@@ -2,7 +2,7 @@
 
 import { call, wasAborted } from "./api.js";
 import { AttentionPanel } from "./attention_panel.js";
-import { bars } from "./bars.js";
+import { ranking } from "./ranking.js";
 import { announce, button, element, numberField, numberIn } from "./dom.js";
 import { exportButtons } from "./exporting.js";
 import { clearNotice, showError, showNotice } from "./notice.js";
@@ -32,7 +32,7 @@ export class ImageWorkspace {
     const empty = element("p", { class: "placeholder" }, "What the image shows appears here.");
     this.output = element("div", { class: "answer" }, empty);
     this.resolution = numberField("Resolution", "", {
-      min: 1, max: 4096, step: 1, placeholder: "own", onchange: () => this.ask(),
+      min: 1, max: 1024, step: 1, placeholder: "own", onchange: () => this.ask(),
     });
     const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), "labels.json");
     const panes = [pane("Image", "Image", [], this.dropZone()), pane("Label", "Label", tools, this.output)];
@@ -89,7 +89,7 @@ export class ImageWorkspace {
       const answer = await call("/api/classify", body, controller.signal);
       if (controller.signal.aborted) return;
       this.answer = answer;
-      this.output.replaceChildren(bars(answer.results[0].probabilities));
+      this.output.replaceChildren(ranking(answer.results[0].probabilities));
       announce(`The image shows: ${answer.results[0].label}`);
       this.attention.refresh();
     } catch (error) {
@@ -97,9 +97,11 @@ export class ImageWorkspace {
     }
   }
 
-  loadAttention(signal) {
-    if (this.image === null) return Promise.resolve(null);
-    return call("/api/attention", { model: this.model.name, image: this.image }, signal);
+  /** The attention document; its labels are left out, for they are above it already. */
+  async loadAttention(signal) {
+    if (this.image === null) return null;
+    const found = await call("/api/attention", { model: this.model.name, image: this.image }, signal);
+    return { ...found, outputs: [] };
   }
 }
 

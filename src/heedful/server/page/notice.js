@@ -14,6 +14,12 @@ export function showNotice(kind, text, label, act) {
   place.hidden = false;
 }
 
+/** Show what the server remarked on a request that it did carry out. */
+export function showRemarks(remarks) {
+  if (remarks?.length) showNotice("remark", remarks.join(" "));
+  else clearNotice("remark");
+}
+
 /** Take back a notice of that kind, or any. */
 export function clearNotice(kind) {
   if (kind !== undefined && kind !== shown) return;

@@ -15,6 +15,7 @@ export class TranslatedLine {
     this.controller = null;
     this.text = "";
     this.translation = null;
+    this.remarks = [];
     this.error = null;
     this.attention = null;
     this.state = this.source.trim() ? "waiting" : "done";
@@ -35,7 +36,7 @@ export class TranslatedLine {
     try {
       for await (const { event, data } of stream("/api/translate", body, controller.signal)) {
         if (event === "partial") this.text = data.text;
-        if (event === "done") this.finish(data.translation);
+        if (event === "done") this.finish(data);
         this.changed(this);
       }
       if (this.state === "running") throw new Error("The connection was lost before the translation was complete.");
@@ -47,8 +48,9 @@ export class TranslatedLine {
     }
   }
 
-  finish(translation) {
+  finish({ translation, remarks }) {
     this.translation = translation;
+    this.remarks = remarks;
     this.use(translation.text);
   }
 

@@ -4,7 +4,7 @@ import { AttentionPanel } from "./attention_panel.js";
 import { closeChoices, openChoices } from "./choices.js";
 import { announce, button, debounced, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
-import { clearNotice, showError } from "./notice.js";
+import { clearNotice, showError, showRemarks } from "./notice.js";
 import { pane, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
@@ -20,6 +20,9 @@ export class TranslationWorkspace {
     this.model = model;
     this.lines = [];
     this.active = null;
+    // The word whose card is open, and the word whose marks are wanted.
+    this.opened = null;
+    this.wanted = null;
     this.translateSoon = debounced(() => this.translate(), QUIET);
     this.attention = new AttentionPanel(async () => this.attentionOfActive());
     this.build();
@@ -40,7 +43,7 @@ export class TranslationWorkspace {
       class: "quiet", hidden: true, "aria-label": "Undo the words that you chose",
     });
     this.others = element("ol", { class: "others", "aria-label": "Other translations", hidden: true });
-    this.beam = numberField("Beam", 5, { min: 1, max: 64, step: 1, onchange: () => this.settingsChanged() });
+    this.beam = numberField("Beam", 5, { min: 1, max: 32, step: 1, onchange: () => this.settingsChanged() });
     this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.settingsChanged() });
     const clear = button("Clear", () => this.clear(), { class: "quiet" });
     const hint = "Click a translated word: what it looked at, and what else could stand there.";
@@ -97,6 +100,7 @@ export class TranslationWorkspace {
     if (line.state === "failed") {
       showError(line.error, () => this.startAgain((each) => each.state === "failed"));
     } else if (line.state === "done") {
+      showRemarks(line.remarks);
       this.translate();
       if (this.lines.every((each) => each.state === "done")) announce(`Translated: ${this.text()}`);
       if (line === this.current()) this.attention.refresh();
@@ -152,8 +156,8 @@ export class TranslationWorkspace {
 
   wordButton(line, word) {
     const made = button(word.text, () => this.open(made.line, made.word, made), { class: "word", tabIndex: -1 });
-    made.addEventListener("pointerenter", () => this.hint(made.line, made.word));
-    made.addEventListener("focus", () => this.hint(made.line, made.word));
+    for (const kind of ["pointerenter", "focus"]) made.addEventListener(kind, () => this.hint(made.line, made.word));
+    for (const kind of ["pointerleave", "blur"]) made.addEventListener(kind, () => this.unmark());
     Object.assign(made, { line, word });
     return made;
   }
@@ -184,8 +188,12 @@ export class TranslationWorkspace {
       own: true,
       found: line.alternatives(this.model.name, before),
       pick: (choice) => this.pick(line, before, choice),
-      onclose: () => this.source.mark([]),
+      onclose: () => {
+        this.opened = null;
+        this.unmark();
+      },
     });
+    this.opened = word;
     this.highlight(line, word);
     this.drawOthers();
     this.attention.refresh();
@@ -199,7 +207,13 @@ export class TranslationWorkspace {
 
   /** Mark what a word attended to, where it is known already. */
   hint(line, word) {
-    if (line.attention !== null && line.state === "done") this.highlight(line, word);
+    if (this.opened === null && line.attention !== null && line.state === "done") this.highlight(line, word);
+  }
+
+  unmark() {
+    if (this.opened !== null) return;
+    this.wanted = null;
+    this.source.mark([]);
   }
 
   async highlight(line, word) {
