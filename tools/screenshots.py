@@ -88,7 +88,8 @@ def look_at_image(page: Page, model: str, image: Path) -> None:
     page.one("input[type=file]").send_keys(str(image.resolve()))
     page.wait(lambda: page.all(".ranking-label"))
     page.button("Attention").click()
-    page.wait(lambda: page.all(".attention-place:not([aria-busy]) canvas"))
+    stage = page.one(".stage-heat")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", stage)
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:

@@ -60,7 +60,9 @@ def inspect(
 
         _write(training_page(Path(model)), out or "training.html")
         return
-    maps = _image_maps(model, image, resolution, device) if image is not None else _text_maps(model, text, target, device)
+    maps = (
+        _image_maps(model, image, resolution, device) if image is not None else _text_maps(model, text, target, device)
+    )
     if not as_json:
         _write(maps.html(), out or "attention.html")
         return

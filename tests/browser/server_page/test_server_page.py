@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
 from chromium import set_dark, set_screen
 
@@ -57,7 +59,14 @@ def test_from_typing_to_attention(quiet_page, width: int) -> None:
 
 
 def check_attention_view(page, document: dict) -> None:
-    raise NotImplementedError
+    """A weight of the first head of the first layer's cross-attention is the one that the API gives."""
+    for label in ("Layer", "Head"):
+        (picker,) = page.wait(lambda: [each for each in page.all(".detail .picker") if each.text.startswith(label)])
+        Select(picker.find_element(By.TAG_NAME, "select")).select_by_value("0")
+    page.run("arguments[0].focus()", page.one(".matrix-body"))
+    page.keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    (first,) = [each for each in document["maps"] if (each["kind"], each["layer"]) == ("cross", 0)]
+    assert float(page.one(".readout-weight").text) == first["weights"][0][1][2] > 0
 
 
 def test_only_lines_that_change_are_translated_again(quiet_page, browser_log) -> None:
@@ -178,8 +187,10 @@ def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
     labels = page.wait(lambda: page.texts(".ranking-label"))
     assert sorted(labels) == list("abcdefg")
     page.button("Attention").click()
-    assert page.one(".attention-view canvas").is_displayed()
-    assert page.one(".attention-view img, .attention-view image, .attention-view canvas")
+    heat = page.one(".stage-heat")
+    painted = "return arguments[0].getContext('2d').getImageData(0, 0, 5, 3).data.some((value) => value > 0)"
+    page.wait(lambda: page.run(painted, heat))
+    assert page.one(".stage-image").is_displayed() and heat.is_displayed()
 
 
 @pytest.mark.parametrize(
