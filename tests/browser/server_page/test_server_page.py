@@ -58,11 +58,16 @@ def test_from_typing_to_attention(quiet_page, width: int) -> None:
     page.wait(lambda: page.output() == text)
 
 
+def choose_first(page, label: str) -> None:
+    """Choose the first of what a list of the attention view offers."""
+    (picker,) = page.wait(lambda: [each for each in page.all(".detail .picker") if each.text.startswith(label)])
+    Select(picker.find_element(By.TAG_NAME, "select")).select_by_value("0")
+
+
 def check_attention_view(page, document: dict) -> None:
     """A weight of the first head of the first layer's cross-attention is the one that the API gives."""
-    for label in ("Layer", "Head"):
-        (picker,) = page.wait(lambda: [each for each in page.all(".detail .picker") if each.text.startswith(label)])
-        Select(picker.find_element(By.TAG_NAME, "select")).select_by_value("0")
+    choose_first(page, "Layer")
+    choose_first(page, "Head")
     page.run("arguments[0].focus()", page.one(".matrix-body"))
     page.keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
     (first,) = [each for each in document["maps"] if (each["kind"], each["layer"]) == ("cross", 0)]
