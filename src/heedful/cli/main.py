@@ -25,6 +25,7 @@ VERBS = {
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",
     "score": "Give the log-probability of given translations.",
+    "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
 }
