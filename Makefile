@@ -36,11 +36,11 @@ format: .venv/test-installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "heedful needs Python 3.11 or newer; set PYTHON=... to one"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(PIP) install --constraint constraints.txt --editable '.[demo]'
+	$(PIP) install --constraint constraints.txt --editable '.[demo,serve]'
 	touch $@
 
 .venv/test-installed: .venv/demo-installed
-	$(PIP) install --constraint constraints.txt --editable '.[demo,test]'
+	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,test]'
 	touch $@
 
 .venv/weights-installed: .venv/test-installed
