@@ -57,9 +57,10 @@ def one_thread() -> Iterator[None]:
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
     """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
 
-    So a result does not depend on how many cores there are. No more items are drawn than are worked on soon.
+    So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
+    No more items are drawn than are worked on soon.
     """
-    workers = available_cores() if device.type == "cpu" else 1
+    workers = available_cores() if device.type == "cpu" and torch.get_num_threads() > 1 else 1
 
     def compute(item: Item) -> Result:
         with torch.inference_mode():

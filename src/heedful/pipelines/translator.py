@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
 import torch
 
 from heedful.alignment import Aligner, Alignment
+from heedful.config import require
 from heedful.data.cleaning import clean_text
 from heedful.data.tokenizer import Tokenizer, words
 from heedful.decoding.hypothesis import Hypothesis, Request
@@ -22,6 +23,7 @@ from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.pipelines.next_words import NextWord, NextWords
 from heedful.pipelines.translation_attention import translation_attention
 from heedful.segmentation import Piece, split_line
 from heedful.tasks.translation import collate, token_log_probabilities
@@ -130,6 +132,17 @@ class Translator:
         """The translation of a text, from the hypotheses for each of its pieces."""
         pairs = zip(prepared.sources, found, strict=True)
         return _join(prepared.pieces, [self._translation(source, each, alignment) for source, each in pairs])
+
+    def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
+        """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
+        require(count, "count", 1)
+        (prepared,) = self.prepare([text], prefix)
+        if not prepared.sources:
+            return []
+        found = NextWords(self.model, self.tokenizer, prepared.sources[0], prepared.prefix).find(count)
+        if prefix[-1:].isspace():
+            found = [replace(word, text=word.text.removeprefix(" ")) for word in found]
+        return found
 
     def text_of(self, tokens: Sequence[int]) -> str:
         """Target tokens as one line of text."""

@@ -8,13 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Run:
-    """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides."""
+    """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides.
+
+    `first` is the place of the first of them in the whole request, which may be spread over several workers.
+    """
 
     number: int
     model: str
     verb: str
     inputs: list[Any]
     options: dict[str, Any] = field(default_factory=dict)
+    first: int = 0
     stream: bool = False
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 import heedful
-from heedful.server.front import pages, service_routes, translate_routes
+from heedful.server.front import libretranslate, openai_routes, pages, service_routes, text_routes, translate_routes
 from heedful.server.front.errors import BROKEN, INVALID, KINDS, ApiError, Kind
 from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
@@ -27,7 +27,7 @@ def build_app(pool: WorkerPool) -> Guard:
     app = FastAPI(title="heedful", version=heedful.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
     app.state.desk = Desk(pool)
     app.state.metrics = Metrics()
-    for module in (service_routes, translate_routes, pages):
+    for module in (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages):
         app.include_router(module.router)
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid)

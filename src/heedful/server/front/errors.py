@@ -20,6 +20,7 @@ NOT_FOUND = Kind(404, "not_found", "There is no such model, or no such page.")
 NOT_ALLOWED = Kind(405, "method_not_allowed", "The page is there, but not with this method.")
 SLOW_BODY = Kind(408, "request_timeout", "The request did not arrive in time.")
 TOO_LARGE = Kind(413, "too_large", "The request has more bytes than the server takes.")
+UNSUPPORTED = Kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
 INVALID = Kind(422, "invalid_request", "The request does not fit its description.")
 BUSY = Kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
 BROKEN = Kind(500, "internal_error", "A fault of the server's.")
@@ -35,6 +36,7 @@ KINDS = {
         NOT_ALLOWED,
         SLOW_BODY,
         TOO_LARGE,
+        UNSUPPORTED,
         INVALID,
         BUSY,
         BROKEN,

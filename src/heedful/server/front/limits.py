@@ -24,3 +24,9 @@ def check_length(texts: Iterable[str], limits: Limits) -> None:
     for text in texts:
         if len(text) > limits.characters:
             raise ApiError(INVALID, f"a text has {len(text)} characters: the server takes {limits.characters} a text")
+
+
+def check_tokens(tokens: int, limits: Limits) -> None:
+    """Refuse to generate more than the server is set up for."""
+    if tokens > limits.tokens:
+        raise ApiError(INVALID, f"max_tokens is {tokens}: the server generates {limits.tokens} at most")

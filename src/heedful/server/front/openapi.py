@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from heedful.server.front.libretranslate import LibreRequest
 from heedful.server.settings import Limits
 
 # What a marked schema is limited by, in the words of JSON Schema.
@@ -22,6 +23,9 @@ def describe(app: FastAPI, limits: Limits) -> dict[str, Any]:
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
         }
         document["security"] = [{}, {"bearer": []}, {"key": []}]
+        # Described by hand, since it may come as a form too.
+        schemas = document["components"]["schemas"]
+        schemas["LibreRequest"] = LibreRequest.model_json_schema(ref_template="#/components/schemas/{model}")
         _put_limits(document, limits)
         app.openapi_schema = document
     return app.openapi_schema

@@ -32,6 +32,11 @@ class Order:
     inputs: Sequence[Any]
     options: dict[str, Any]
 
+    @property
+    def weight(self) -> int:
+        """How many sentences each input makes."""
+        return int(self.options.get("samples", 1))
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -82,7 +87,7 @@ class WorkerPool:
 
     async def run(self, order: Order) -> Answer:
         """The answer to an order, whose inputs are spread over the workers."""
-        self._admit(len(order.inputs))
+        self._admit(order)
         size = min(LARGEST_PART, -(-len(order.inputs) // max(1, len(self.workers))))
         begins = range(0, len(order.inputs), max(1, size))
         parts = [self._give(order, begin, begin + size, stream=False) for begin in begins]
@@ -102,7 +107,7 @@ class WorkerPool:
 
     async def stream(self, order: Order) -> AsyncGenerator[Any]:
         """Partial answers as they come, and last of all the `Answer`."""
-        self._admit(len(order.inputs))
+        self._admit(order)
         parts = [self._give(order, 0, len(order.inputs), stream=True)]
         ticket = parts[0][1]
         assert ticket.partials is not None
@@ -137,12 +142,15 @@ class WorkerPool:
         finally:
             worker.tickets.pop(ticket.number, None)
 
-    def _admit(self, inputs: int) -> None:
+    def _admit(self, order: Order) -> None:
+        wanted = len(order.inputs) * order.weight
+        if wanted > self.limits.queue:
+            raise ApiError(BAD_REQUEST, f"this asks for {wanted} texts at a time: the server takes {self.limits.queue}")
         if self.closing:
             raise try_again(UNAVAILABLE, "the server is shutting down")
         if not any(worker.ready for worker in self.workers):
             raise try_again(UNAVAILABLE, "the workers are being started again: try again in a few seconds")
-        if self.load + inputs > self.limits.queue:
+        if self.load + wanted > self.limits.queue:
             raise try_again(BUSY, f"{self.load} texts are waiting or under way already, and {self.limits.queue} may be")
 
     def _give(self, order: Order, begin: int, end: int, stream: bool) -> tuple[WorkerProcess, Ticket]:
@@ -150,9 +158,9 @@ class WorkerPool:
         worker = min((each for each in self.workers if each.ready), key=lambda each: each.load)
         inputs = list(order.inputs[begin:end])
         answer = asyncio.get_running_loop().create_future()
-        ticket = Ticket(next(self.numbers), len(inputs), answer, asyncio.Queue() if stream else None)
+        ticket = Ticket(next(self.numbers), len(inputs) * order.weight, answer, asyncio.Queue() if stream else None)
         worker.tickets[ticket.number] = ticket
-        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, stream))
+        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream))
         return worker, ticket
 
     def _give_up(self, parts: list[tuple[WorkerProcess, Ticket]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ class Desk:
 
     def __init__(self, pool: WorkerPool) -> None:
         self.pool, self.limits = pool, pool.limits
+        self.started = time.time()
 
     def order(self, model: str | None, verb: str, inputs: Sequence[Any], **options: Any) -> Order:
         """An order for the model of that name, or for the only one that can do it."""

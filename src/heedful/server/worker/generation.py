@@ -28,10 +28,10 @@ class GenerationTask:
         self.options = GenerationOptions(**settings)
         self.samples = [
             Sample(pipeline.language, prompt, self.options, place * self.options.samples + number)
-            for place, prompt in enumerate(run.inputs)
+            for place, prompt in enumerate(run.inputs, run.first)
             for number in range(self.options.samples)
         ]
-        self.prompt_tokens = sum(len(sample.tokens) for sample in self.samples[:: self.options.samples])
+        self.prompt_tokens = [len(sample.tokens) for sample in self.samples]
         self.tokens: list[list[dict[str, Any]]] = [[] for _ in self.samples]
         self.number_of: dict[int, int] = {}
         self.left = len(self.samples)
@@ -111,7 +111,7 @@ class GenerationTask:
             "tokens": self.tokens[number],
             "full": sample.generated >= self.options.max_tokens and not sample.stream.stopped,
             "generated": sample.generated,
-            "prompt_tokens": self.prompt_tokens,
+            "prompt_tokens": self.prompt_tokens[number],
         }
 
 
