@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -56,3 +57,28 @@ def browser(one_browser: Chrome) -> Chrome:
 @pytest.fixture
 def browser_log(browser: Chrome) -> BrowserLog:
     return BrowserLog(browser)
+
+
+@pytest.fixture
+def open_page(browser: Chrome, tmp_path: Path) -> Callable[[str], Chrome]:
+    """Opens a page as a file, and gives the browser."""
+
+    def opened(page: str) -> Chrome:
+        file = tmp_path / "page.html"
+        file.write_text(page, encoding="utf-8")
+        browser.get(file.as_uri())
+        return browser
+
+    return opened
+
+
+@pytest.fixture
+def new_browser(browser: Chrome) -> Callable[[int, int, str], Chrome]:
+    """The browser with another screen, and with that colour scheme."""
+
+    def shown(width: int, height: int, scheme: str) -> Chrome:
+        set_screen(browser, width, height)
+        set_dark(browser, scheme == "dark")
+        return browser
+
+    return shown

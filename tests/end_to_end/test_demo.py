@@ -11,6 +11,8 @@ def test_the_demo_shows_all_its_parts_and_runs_again(run, tmp_path: Path) -> Non
         assert "exact matches" in text
         assert "what each output word attended to" in text
         assert "next:" in text
+        assert str(tmp_path / "demo" / "attention.html") in text
+        assert (tmp_path / "demo" / "attention.html").read_text().startswith("<!doctype html>")
     assert run("translate", tmp_path / "demo", stdin=b"March 3, 2031\n").stdout.count(b"\n") == 1
 
 

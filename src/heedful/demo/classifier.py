@@ -13,6 +13,7 @@ from rich.text import Text
 from heedful.classification_metrics import LabelEvaluation
 from heedful.data.demo_corpus import generate_pairs
 from heedful.demo.folder import fresh_folder
+from heedful.files import write_file
 from heedful.jobs.labels import ClassifierData
 from heedful.label_evaluation import evaluate_labels
 from heedful.pipelines import Classification, Classifier, load
@@ -38,6 +39,7 @@ class DemoResult:
 
     examples: list[tuple[str, str, Classification]]
     evaluation: LabelEvaluation
+    page: Path
 
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
@@ -57,9 +59,10 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoRe
     evaluation = evaluate_labels(model, [str(folder / "test.tsv")], 64, observer.message)
     shown = phrases[:SHOWN_EXAMPLES]
     answers = model.classify([phrase for phrase, _ in shown])
-    return DemoResult(
-        [(phrase, language, answer) for (phrase, language), answer in zip(shown, answers, strict=True)], evaluation
-    )
+    page = out / "attention.html"
+    write_file(page, model.attention(shown[0][0]).html())
+    examples = [(phrase, language, answer) for (phrase, language), answer in zip(shown, answers, strict=True)]
+    return DemoResult(examples, evaluation, page)
 
 
 def labelled_phrases(seed: int) -> list[tuple[str, str]]:
@@ -88,6 +91,7 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
     evaluation = result.evaluation
     console.print(f"right answers: {evaluation.accuracy:.1%} of {evaluation.count:,} unseen phrases", highlight=False)
     console.print(Text("\n".join(evaluation.confusion_lines()) + "\n"), soft_wrap=True)
+    console.print(Text(f"what it attended to in the first phrase: open {result.page} in a browser\n"), soft_wrap=True)
     console.print(
         Text(f"""next:
   heedful classify {folder} "5 de maio" --top 3

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from heedful.demo.folder import fresh_folder
+from heedful.files import write_file
 from heedful.jobs.language_model import TextData
 from heedful.pipelines import GenerationOptions, LanguageModel, load
 from heedful.pipelines.language_model import TextScore
@@ -37,6 +38,7 @@ class DemoResult:
 
     texts: list[tuple[str, str]]
     score: TextScore
+    page: Path
 
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
@@ -57,7 +59,9 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoRe
     assert isinstance(model, LanguageModel)
     options = GenerationOptions(max_tokens=60, temperature=0.7, top_p=0.9, seed=seed)
     texts = [(prompt, found[0]) for prompt, found in zip(PROMPTS, model.generate(PROMPTS, options), strict=True)]
-    return DemoResult(texts, model.score(held_out))
+    page = out / "attention.html"
+    write_file(page, model.attention(*texts[0]).html())
+    return DemoResult(texts, model.score(held_out), page)
 
 
 def show(console: Console, result: DemoResult, folder: str) -> None:
@@ -69,6 +73,10 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
         f"held-out text: {result.score.bits_per_byte:.2f} bits per byte (perplexity {result.score.perplexity:.1f} "
         f"over {result.score.tokens:,} subwords)\n",
         highlight=False,
+    )
+    console.print(
+        Text(f"what it attended to in the first text, and how sure it was: open {result.page} in a browser\n"),
+        soft_wrap=True,
     )
     console.print(
         Text(f"""next:

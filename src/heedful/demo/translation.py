@@ -15,6 +15,7 @@ from heedful.alignment import Aligner
 from heedful.data.demo_corpus import generate_pairs
 from heedful.data.tokenizer import words
 from heedful.demo.folder import fresh_folder
+from heedful.files import write_file
 from heedful.jobs.translation import TranslationData
 from heedful.pipelines.loading import load_translator
 from heedful.pipelines.translator import Translator
@@ -58,6 +59,13 @@ class DemoResult:
     examples: list[Example]
     exact: float
     bleu: float
+    page: Path
+
+    @property
+    def shown_in_detail(self) -> Example:
+        """An example of middle length."""
+        fitting = [each for each in self.examples if 4 <= len(each.source.split()) <= 7]
+        return (fitting or self.examples)[0]
 
 
 def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
@@ -77,7 +85,10 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     examples = [Example(source, each.text, target) for (source, target), each in zip(unseen, translations, strict=True)]
     exact = sum(each.translation == each.reference for each in examples) / len(examples)
     bleu = sacrebleu.corpus_bleu([each.translation for each in examples], [[each.reference for each in examples]]).score
-    return DemoResult(translator, examples, exact, bleu)
+    result = DemoResult(translator, examples, exact, bleu, out / "attention.html")
+    example = result.shown_in_detail
+    write_file(result.page, translator.attention(example.source, example.translation).html())
+    return result
 
 
 def attention_picture(
@@ -105,10 +116,12 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
         f"exact matches: {result.exact:.1%} of {count} unseen phrases; BLEU {result.bleu:.1f}\n", highlight=False
     )
     _attention(console, result)
+    console.print(Text(f"every layer and head of this example: open {result.page} in a browser\n"), soft_wrap=True)
     console.print(
         Text(f"""next:
   echo 'March 3, 2031' | heedful translate {folder}
   heedful translate {folder} --nbest 3 --scores --alignment
+  heedful inspect {folder} 'March 3, 2031' --out attention.html
   heedful info {folder}
   heedful demo --to fr
   heedful train translation --source your.en --target your.de --out en-de"""),
@@ -117,9 +130,8 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
 
 
 def _attention(console: Console, result: DemoResult) -> None:
-    """Cross-attention of one example of middle length as shades."""
-    fitting = [each for each in result.examples if 4 <= len(each.source.split()) <= 7]
-    example = (fitting or result.examples)[0]
+    """Cross-attention of one example as shades."""
+    example = result.shown_in_detail
     sources, targets, weights = attention_picture(result.translator, example.source, example.translation)
     table = Table(
         title="what each output word attended to (mean of all heads and layers)", title_justify="left", box=None

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from heedful.data.shapes import SHAPES, draw_shapes
 from heedful.demo.folder import fresh_folder
+from heedful.files import write_file
 from heedful.jobs.image_classifier import ImageData
 from heedful.pipelines import Classification, ImageClassifier, load
 from heedful.training.config import seconds
@@ -60,6 +61,7 @@ class VisionDemoResult:
     examples: list[ShapeExample]
     accuracy: float
     larger_accuracy: float
+    page: Path
 
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> VisionDemoResult:
@@ -75,7 +77,9 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> Vision
     assert isinstance(classifier, ImageClassifier)
     examples = _classify(classifier, seed + 1, SIZE)
     larger = _classify(classifier, seed + 2, LARGER_SIZE)
-    return VisionDemoResult(examples, _accuracy(examples), _accuracy(larger))
+    page = out / "attention.html"
+    write_file(page, classifier.attention(examples[0].image).html())
+    return VisionDemoResult(examples, _accuracy(examples), _accuracy(larger), page)
 
 
 def _save(folder: Path, count: int, seed: int) -> None:
@@ -109,6 +113,7 @@ def show(console: Console, result: VisionDemoResult, folder: str) -> None:
         "(its positions are interpolated)\n",
         highlight=False,
     )
+    console.print(Text(f"what it looks at in the first of them: open {result.page} in a browser\n"), soft_wrap=True)
     image = f"{folder}/run/demo/star/*.png"
     console.print(
         Text(f"""next:

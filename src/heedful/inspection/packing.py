@@ -24,7 +24,9 @@ def pack(codes: NDArray[np.uint16]) -> dict[str, Any]:
     """
     flat = codes.ravel()
     planes = np.concatenate([flat & 0xFF, flat >> 8]).astype(np.uint8)
-    data = zlib.compress(planes.tobytes(), 6)
+    # Weights hardly repeat but for runs of zeros: looking for more would make the text longer.
+    deflate = zlib.compressobj(strategy=zlib.Z_RLE)
+    data = deflate.compress(planes.tobytes()) + deflate.flush()
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
     bits = np.pad(bits, (0, -len(bits) % BITS)).reshape(-1, BITS)
     numbers = bits.astype(np.int32) @ (1 << np.arange(BITS - 1, -1, -1, dtype=np.int32))

@@ -27,7 +27,7 @@ def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) 
     check_length(len(positions.labels), None, "image")
     recording = Recording(model)
     with one_look():
-        pixels = config.pixels.normalise(torch.from_numpy(pixels_CHW)[None].to(model.device))
+        pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))
         logits_1V = recording.view(pixels)
     maps = recording.maps("image", "blocks.{}.attention", "image", "image")
     outputs = predictions(logits_1V, [None], classifier.labels.__getitem__, [None])

@@ -22,6 +22,8 @@ def test_the_demo_trains_and_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     demo_vision.show(Console(file=text, width=120), result, "demo")
     assert f"right: {result.accuracy:.1%} of 23 unseen images" in text.getvalue()
     assert "heedful classify demo" in text.getvalue()
+    assert f"open {result.page}" in text.getvalue().replace("\n", "")
+    assert "data:image/png" in result.page.read_text()
     (tmp_path / "other").mkdir()
     with pytest.raises(UserError, match="not of an earlier demo"):
         demo_vision.run_demo(tmp_path / "other", "1s", 1, display)

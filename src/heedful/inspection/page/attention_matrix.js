@@ -4,7 +4,7 @@ import { element } from "./attention_elements.js";
 import { isDark, paintWeights } from "./attention_colours.js";
 
 const SMALLEST_CELL = 11;
-const LARGEST_CELL = 34;
+const LARGEST_CELL = 44;
 const LONGEST_NAME = 18;
 const NAME_GAP = 6;
 
@@ -42,7 +42,7 @@ export class Matrix {
         focus: () => this.selection.state.cell || this.choose(0, 0),
       },
     });
-    this.corner = element("div", { class: "matrix-corner", "aria-hidden": "true", text: "query ↓ key →" });
+    this.corner = element("div", { class: "matrix-corner", "aria-hidden": "true", text: "key →\nquery ↓" });
     this.panel = element("div", { class: "matrix" }, this.corner, this.heads, this.names, this.body);
     this.picture = element("canvas");
     selection.watch(["cell"], () => this.sheet && this.panel.isConnected && this.draw());
@@ -57,7 +57,8 @@ export class Matrix {
     const width = (names) => Math.max(30, ...names.map((name) => measure.measureText(shortName(name)).width));
     this.nameWidth = Math.ceil(width(sheet.queries)) + 2 * NAME_GAP;
     this.headHeight = Math.ceil(width(sheet.keys)) + 2 * NAME_GAP;
-    const room = this.panel.clientWidth - this.nameWidth - 2;
+    // What the style leaves for the matrix, which itself is only as wide as it must be.
+    const room = parseFloat(getComputedStyle(this.panel.parentElement).gridTemplateColumns) - this.nameWidth - 2;
     this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / sheet.keys.length)));
     paintWeights(this.picture, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, isDark(this.view));
     this.draw();

@@ -47,7 +47,8 @@ export class Overview {
     this.tiles = [];
     const order = ORDERS[this.order];
     const heads = maps.reduce((sum, map) => sum + numberOfHeads(map), 0);
-    this.count.textContent = `${maps.length} ${maps.length === 1 ? "layer" : "layers"}, ${heads} ${heads === 1 ? "head" : "heads"}`;
+    const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+    this.count.textContent = `${counted(maps.length, "layer")}, ${counted(heads, "head")}; below each: entropy · distance`;
     const whole = this.attention.rollout(kind) ? [this.tile({ kind, layer: null, head: ROLLOUT }, "rollout")] : [];
     if (order.measure) this.grid.replaceChildren(this.row(null, [...whole, ...this.sorted(maps, order)]));
     else {
@@ -97,7 +98,7 @@ export class Overview {
       },
       canvas,
       element("span", { class: "tile-name", text: caption }),
-      element("span", { class: "tile-measures", text: measures }),
+      measures ? element("span", { class: "tile-measures", text: measures }) : null,
     );
     this.tiles.push({ place, button, canvas });
     return button;

@@ -22,5 +22,10 @@ toggle.addEventListener("click", () => {
 preference.addEventListener("change", showTheme);
 showTheme();
 
-const data = document.getElementById("attention-document");
-showAttention(document.getElementById("attention"), JSON.parse(data.textContent));
+const attention = JSON.parse(document.getElementById("attention-document").textContent);
+const { source, target } = attention.sequences;
+// Special tokens are no part of a text.
+const text = (tokens) => tokens.filter((token) => !/^[⟨<[].+[⟩>\]]$/.test(token)).join("").replaceAll("\u2581", " ");
+const texts = [source, target].filter(Boolean).map((tokens) => text(tokens).trim());
+document.getElementById("about").textContent = [attention.family.replace("_", "-"), ...texts].join(" · ");
+showAttention(document.getElementById("attention"), attention);

@@ -53,10 +53,11 @@ export function showAttention(container, attentionDocument) {
   detail.show().then(() => performance.mark("attention-painted"));
 }
 
+// What is seen first: over an image the rollout, else the last layer.
 function startOf(attention, kind) {
-  const [first] = attention.maps(kind);
-  if (numberOfHeads(first) === 1 && attention.maps(kind).length === 1) return { layer: first.layer, head: 0 };
-  return attention.rollout(kind) ? { layer: null, head: ROLLOUT } : { layer: first.layer, head: MEAN };
+  if (attention.image && attention.rollout(kind)) return { layer: null, head: ROLLOUT };
+  const last = attention.maps(kind).at(-1);
+  return { layer: last.layer, head: numberOfHeads(last) > 1 ? MEAN : 0 };
 }
 
 function kindChoice(attention, selection) {
