@@ -194,7 +194,8 @@ def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
     page.button("Attention").click()
     heat = page.one(".stage-heat")
     painted = "return arguments[0].getContext('2d').getImageData(0, 0, 5, 3).data.some((value) => value > 0)"
-    page.wait(lambda: page.run(painted, heat))
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
+    assert page.run(painted, heat)
     assert page.one(".stage-image").is_displayed() and heat.is_displayed()
 
 
