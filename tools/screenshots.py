@@ -62,9 +62,10 @@ def main(
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Chrome]:
-    """A browser that likes light colours."""
+    """A browser that likes light colours, without scroll bars."""
     with running_chromium(folder / "profile") as driver:
         set_dark(driver, False)
+        driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         yield driver
 
 
@@ -83,7 +84,7 @@ def click_a_word(page: Page, model: str, text: str, word: int) -> None:
 
 def look_at_image(page: Page, model: str, image: Path) -> None:
     """An image with its labels, and the attention over it."""
-    set_screen(page.driver, 1280, 1100, SCALE)
+    set_screen(page.driver, 1280, 900, SCALE)
     page.open(model)
     page.one("input[type=file]").send_keys(str(image.resolve()))
     page.wait(lambda: page.all(".ranking-label"))
