@@ -54,10 +54,9 @@ def save_random_models(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def address(one_browser: Chrome, copy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("served")
-    (folder / "copy").symlink_to(copy_model, target_is_directory=True)
-    with serving([folder / "copy", *save_random_models(folder / "random")]) as address:
+def address(one_browser: Chrome, quick_copy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    models = save_random_models(tmp_path_factory.mktemp("served"))
+    with serving([f"copy={quick_copy_model}", *models]) as address:
         yield address
 
 

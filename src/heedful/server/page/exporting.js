@@ -17,11 +17,12 @@ export function exportButtons(content, fileName) {
 }
 
 async function copyText(text) {
-  if (navigator.clipboard) {
+  try {
     await navigator.clipboard.writeText(text);
     return;
+  } catch {
+    // Browsers give the clipboard only to pages of this machine and of https, and may refuse it: an older way is left.
   }
-  // Browsers give the clipboard only to pages of this machine and of https; this older way works for all.
   const field = document.createElement("textarea");
   field.value = text;
   field.className = "hidden";
