@@ -134,6 +134,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
         finally:
             if process.poll() is None:
                 process.kill()
+                process.wait()
 
     return run
 

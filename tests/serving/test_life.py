@@ -12,6 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
+
+from heedful.cli.serve import serve
+from heedful.errors import UserError
 
 LONG = {"prompt": "the", "max_tokens": 4000, "temperature": 0.0, "model": "writer"}
 
@@ -55,12 +59,13 @@ def test_a_client_that_does_not_wait_for_its_answer_frees_its_slot(server) -> No
 
 def test_a_short_text_does_not_wait_for_a_long_one(server) -> None:
     with server.client as client, client.stream("POST", "/api/generate", json={**LONG, "stream": True}) as answer:
-        next(answer.iter_lines())
+        lines = answer.iter_lines()
+        next(lines)
         for text in ("dog", "the sea"):
             assert client.post("/api/translate", json={"text": text}).status_code == 200
         short = client.post("/api/generate", json={**LONG, "max_tokens": 3})
         assert short.status_code == 200
-        assert server.metric("running") == 1
+        assert server.metric("queue") == 1
     eventually(lambda: idle(server))
 
 
@@ -75,7 +80,8 @@ def test_what_takes_too_long_is_given_up(server) -> None:
 def test_a_full_queue_says_so_at_once(server) -> None:
     with server.client as client:
         with client.stream("POST", "/api/generate", json={**LONG, "samples": 7, "stream": True}) as answer:
-            next(answer.iter_lines())
+            lines = answer.iter_lines()
+            next(lines)
             refused = client.post("/api/translate", json={"text": "dog"})
             assert refused.status_code == 429 and refused.headers["retry-after"] == "1"
         eventually(lambda: idle(server))
@@ -115,7 +121,7 @@ def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) 
     (tmp_path / "keys").write_text("first\n\n second\n")
     with start(models["translator"], models["writer"], "--workers", "1", "--api-key-file", tmp_path / "keys") as server:
         url, body = f"{server.url}/api/translate", {"text": "dog"}
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"X-API-Key": "first "}, {"Authorization": "first"}):
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"X-API-Key": "firs"}, {"Authorization": "first"}):
             refused = httpx.post(url, json=body, headers=headers)
             assert refused.status_code == 401 and refused.json()["error"]["type"] == "unauthorized"
         for headers in ({"Authorization": "Bearer first"}, {"X-API-Key": "second"}):
@@ -135,15 +141,22 @@ def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) 
             httpx.get(f"{server.url}/healthz")
 
 
+def test_a_model_that_is_not_there_is_a_users_mistake(run) -> None:
+    assert b"there is no model folder nowhere" in run("serve", "nowhere", "--port", "0", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "there is no model folder nowhere"),
         (["a=x", "a=y"], "two models have the name 'a'"),
+        (["=x"], "'=x' is no model"),
         (["x", "--workers", "0"], "--workers is 0, but must be at least 1"),
+        (["x", "--timeout", "0"], "--timeout is 0.0, but must be above 0"),
         (["x", "--api-key-file", "nowhere"], "cannot read the API keys in nowhere"),
         (["x", "--queue", "5"], "--max-texts is 128, more than --queue, which is 5"),
+        (["x", "--host", "256.0.0.1"], "cannot listen on 256.0.0.1 port 8000"),
     ],
 )
-def test_mistakes(run, arguments: list[str], message: str) -> None:
-    assert message in run("serve", *arguments, "--port", "0", code=2).stderr.decode()
+def test_other_mistakes(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(serve, arguments)
+    assert isinstance(result.exception, UserError) and message in str(result.exception)
