@@ -97,7 +97,7 @@ class Server:
 
     def metric(self, name: str) -> float:
         """The sum of a figure over all its labels."""
-        lines = self.client.get("/metrics").text.splitlines()
+        lines = httpx.get(f"{self.url}/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if re.match(rf"heedful_{name}(\{{.*\}})? ", line))
 
     def workers(self) -> list[int]:
@@ -134,6 +134,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
         finally:
             if process.poll() is None:
                 process.kill()
+                process.wait()
 
     return run
 

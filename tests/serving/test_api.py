@@ -3,22 +3,27 @@
 import base64
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import numpy as np
+import openai
 import pytest
+from libretranslatepy import LibreTranslateAPI
 from PIL import Image
 
 import heedful
 from heedful.pipelines import GenerationOptions
+from heedful.pipelines.translator import LongTextWarning
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", "two birds by the house"]
 
 
 @pytest.fixture(scope="module")
-def client(server) -> httpx.Client:
-    return server.client
+def client(server) -> Iterator[httpx.Client]:
+    with server.client as client:
+        yield client
 
 
 def post(client: httpx.Client, path: str, status: int = 200, **body):
@@ -75,7 +80,7 @@ def test_a_streamed_translation_grows_to_the_whole_one(client) -> None:
 
 def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> None:
     text = "the red dog is red. " * 9
-    with pytest.warns(UserWarning):
+    with pytest.warns(LongTextWarning):
         (expected,) = heedful.load(models["translator"]).translate([text])
     found = post(client, "/api/translate", text=["dog", text])
     assert found["translations"][1]["text"] == expected.text
@@ -113,10 +118,10 @@ def test_generated_text_is_the_pipelines(client, models) -> None:
 
 
 def test_a_stop_string_ends_a_sample(client) -> None:
-    whole = post(client, "/api/generate", prompt="the", seed=3)["samples"][0]["text"]
+    whole = post(client, "/api/generate", prompt="the", seed=3, max_tokens=37)["samples"][0]["text"]
     stop = whole[len(whole) // 2 :][:2]
     assert (
-        post(client, "/api/generate", prompt="the", seed=3, stop=[stop])["samples"][0]["text"]
+        post(client, "/api/generate", prompt="the", seed=3, max_tokens=37, stop=[stop])["samples"][0]["text"]
         == whole[: whole.index(stop)]
     )
 
@@ -171,7 +176,12 @@ def test_images(client, models, tmp_path: Path) -> None:
         ("/api/translate", {"text": ["dog"], "stream": True}, 422, "one text is streamed at a time"),
         ("/api/translate", {"text": ["dog"] * 30}, 422, "30 texts in one request: the server takes 29"),
         ("/api/translate", {"text": "dog " * 5001}, 422, "a text has 20004 characters: the server takes 20000"),
-        ("/api/translate", {"text": "dog", "prefix": "the red dog " * 99}, 400, "its forced prefix has"),
+        (
+            "/api/translate",
+            {"text": "dog", "prefix": "the red dog " * 99},
+            400,
+            "the prefix has 297 subwords, more than the 41",
+        ),
         ("/api/generate", {"max_tokens": 4097}, 422, "max_tokens is 4097: the server generates 4096 at most"),
         ("/api/embed", {"text": "dog"}, 400, 'set "model" to one of classifier, tagger, guesser'),
         ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),
@@ -193,3 +203,42 @@ def test_pages_and_headers(client) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff" and "server" not in answer.headers
     assert client.get("/nowhere").json()["error"]["type"] == "not_found"
     assert client.get("/api/translate").status_code == 405
+
+
+def test_openais_client_works_unmodified(server, models) -> None:
+    writer, tagger = heedful.load(models["writer"]), heedful.load(models["tagger"])
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == list(models)
+        assert client.models.retrieve("writer").owned_by == "heedful"
+        options = {"model": "writer", "prompt": ["the", "a red"], "max_tokens": 19, "seed": 7, "temperature": 0.8}
+        found = client.completions.create(**options, n=2, logprobs=2)
+        expected = writer.generate(["the", "a red"], GenerationOptions(19, 0.8, seed=7, samples=2))
+        assert [choice.text for choice in found.choices] == [text for texts in expected for text in texts]
+        assert "".join(found.choices[0].logprobs.tokens) == found.choices[0].text
+        assert all(len(each) == 2 for each in found.choices[0].logprobs.top_logprobs[:-1])
+        assert found.usage.prompt_tokens == sum(len(writer.tokenizer.encode(text)) for text in ("the", "a red"))
+        streamed = client.completions.create(**options, stream=True, stream_options={"include_usage": True})
+        chunks = list(streamed)
+        assert chunks[-1].usage.completion_tokens > 9
+        assert (
+            "".join(chunk.choices[0].text for chunk in chunks[:-1] if chunk.choices[0].index == 1)
+            == writer.generate(["the", "a red"], GenerationOptions(19, 0.8, seed=7))[1][0]
+        )
+        texts = ["red dog", "the sea"]
+        for encoding in ({}, {"encoding_format": "float"}):
+            vectors = client.embeddings.create(model="tagger", input=texts, **encoding).data
+            assert np.allclose([each.embedding for each in vectors], tagger.embed(texts), atol=1e-7)
+        with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9' here"):
+            client.completions.create(model="gpt-9", prompt="x")
+
+
+def test_libretranslates_client_works_unmodified(server, client, models) -> None:
+    api = LibreTranslateAPI(server.url)
+    (expected,) = heedful.load(models["translator"]).translate(["a red dog & <b>"])
+    assert api.translate("a red dog & <b>", "en", "de") == expected.text
+    assert api.languages()[0] == {"code": "en", "name": "English", "targets": ["de"]}
+    found = post(client, "/translate", q=["dog", "a red dog & <b>"], source="auto", target="de", alternatives=2)
+    assert found["translatedText"][1] == expected.text
+    assert [len(each) for each in found["alternatives"]] == [2, 2]
+    assert "the languages are: en to de" in post(client, "/translate", 400, q="dog", source="en", target="fr")["error"]
+    assert client.post("/translate", content=b"q", headers={"content-type": "text/plain"}).status_code == 415

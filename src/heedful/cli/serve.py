@@ -15,7 +15,13 @@ MEBIBYTE = 2**20
 @click.command()
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is all of them.")
-@click.option("--port", type=int, default=8000, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
 @click.option("--workers", type=int, help="Processes that compute; by default one for each core.")
 @click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, a line each.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds that a request may take.")
@@ -35,12 +41,6 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
     heedful serve en-de
     heedful serve en-de my-gpt mood=runs/classifier-7 --port 9000
     """
-    try:
-        from heedful.server.front.serve import serve as run
-    except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "pydantic", "starlette"):
-            raise
-        raise UserError(f"serving needs {error.name}, which is not installed: pip install 'heedful[serve]'") from None
     from heedful.server.settings import Limits, ServerSettings
 
     if options["workers"] is not None and options["workers"] < 1:
@@ -58,8 +58,16 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
         seconds=options["timeout"],
         tokens=options["max_tokens"],
     )
-    keys = _keys(options["api_key_file"])
-    run(ServerSettings(named(models), options["workers"], options["device"], keys, limits), host, port)
+    settings = ServerSettings(
+        named(models), options["workers"], options["device"], _keys(options["api_key_file"]), limits
+    )
+    try:
+        from heedful.server.front.serve import serve as run
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "pydantic", "starlette"):
+            raise
+        raise UserError(f"serving needs {error.name}, which is not installed: pip install 'heedful[serve]'") from None
+    run(settings, host, port)
 
 
 def named(models: tuple[str, ...]) -> dict[str, str]:

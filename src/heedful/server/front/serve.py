@@ -37,6 +37,8 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         address, actual_port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
+        # While it ends, being told so once more changes nothing.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         await _Server(config, pool).serve([listening])
     finally:
         listening.close()
@@ -49,7 +51,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise UserError(f"cannot listen on {host} port {port}: {error}") from None
     return listening
 
