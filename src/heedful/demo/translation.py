@@ -77,8 +77,7 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
     table.write_text("".join(f"{source}\t{target}\n" for source, target in known), encoding="utf-8", newline="\n")
     settings = {**SETTINGS, "training": {**SETTINGS["training"], "limit": {"budget": budget}}}
     data = TranslationData(tsv=(str(table),), source_language="en", target_language=language)
-    result = train(RunConfig(str(out), data, "translation_tiny", settings), observer)
-    if not result.finished:
+    if not train(RunConfig(str(out), data, "translation_tiny", settings), observer).finished:
         raise KeyboardInterrupt
     translator = load_translator(out)
     translations = translator.translate([source for source, _ in unseen])

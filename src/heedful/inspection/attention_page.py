@@ -19,9 +19,9 @@ VIEWER_MODULES = (
     "attention_outputs.js",
     "attention_matrix.js",
     "attention_lines.js",
+    "attention_readout.js",
     "attention_image.js",
     "attention_overview.js",
-    "attention_readout.js",
     "attention_view.js",
 )
 VIEWER_STYLE = "attention_view.css"

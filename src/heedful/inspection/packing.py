@@ -28,8 +28,8 @@ def pack(codes: NDArray[np.uint16]) -> dict[str, Any]:
     deflate = zlib.compressobj(strategy=zlib.Z_RLE)
     data = deflate.compress(planes.tobytes()) + deflate.flush()
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
-    bits = np.pad(bits, (0, -len(bits) % BITS)).reshape(-1, BITS)
-    numbers = bits.astype(np.int32) @ (1 << np.arange(BITS - 1, -1, -1, dtype=np.int32))
+    groups = np.pad(bits, (0, -len(bits) % BITS)).reshape(-1, BITS)
+    numbers = groups.astype(np.int32) @ (1 << np.arange(BITS - 1, -1, -1, dtype=np.int32))
     letters = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)
     pairs = np.stack(np.divmod(numbers, len(ALPHABET)), axis=1)
     return {"bytes": len(data), "text": letters[pairs].tobytes().decode("ascii")}

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from heedful.data.framing import Framed
 from heedful.inspection.attention_map import Positions
 from heedful.inspection.attention_maps import AttentionMaps
-from heedful.inspection.predictions import predictions
+from heedful.inspection.predictions import Prediction, predictions
 from heedful.inspection.recording import Recording, check_length, one_look
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ class Answers:
 
     places: Sequence[int] | None
     name: Callable[[int], str]
+
+    def given(self, logits: Tensor) -> tuple[Prediction, ...]:
+        """The answers that the head's logits, V or T V, stand for."""
+        if self.places is None:
+            return predictions(logits[None], [None], self.name, [None])
+        places = list(self.places)
+        return predictions(logits[places], [None] * len(places), self.name, [("source", each) for each in places])
 
 
 def encoder_attention(encoder: Encoder, framed: Framed, answers: Answers | None = None) -> AttentionMaps:
@@ -38,10 +46,5 @@ def encoder_attention(encoder: Encoder, framed: Framed, answers: Answers | None 
         logits = recording.view(ids_1T, lengths_1, segments_1T)[0]
     maps = recording.maps("encoder", "blocks.{}.attention", "source", "source")
     sequences = {"source": Positions.in_a_row([name(token) for token in framed.ids])}
-    outputs = ()
-    if answers is not None and answers.places is None:
-        outputs = predictions(logits[None], [None], answers.name, [None])
-    elif answers is not None and answers.places is not None:
-        places = list(answers.places)
-        outputs = predictions(logits[places], [None] * len(places), answers.name, [("source", each) for each in places])
+    outputs = () if answers is None else answers.given(logits)
     return AttentionMaps(encoder.name, encoder.config.family, sequences, maps, outputs)

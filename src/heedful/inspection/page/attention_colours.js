@@ -52,7 +52,7 @@ export function lineColour(share, dark) {
   return dark ? `rgb(120 190 245 / ${share})` : `rgb(20 92 160 / ${share})`;
 }
 
-function paintPixels(canvas, values, largest, rows, columns, table) {
+function paintPixels(canvas, rows, columns, table, shareOf) {
   canvas.width = columns;
   canvas.height = rows;
   const context = canvas.getContext("2d");
@@ -60,18 +60,18 @@ function paintPixels(canvas, values, largest, rows, columns, table) {
   const pixels = new Uint32Array(image.data.buffer);
   const colours = new Uint32Array(table.buffer);
   for (let place = 0; place < pixels.length; place += 1) {
-    pixels[place] = colours[Math.round(strength(values[place], largest) * 255)];
+    pixels[place] = colours[Math.round(shareOf(place) * 255)];
   }
   context.putImageData(image, 0, 0);
 }
 
 // A matrix of weights as a picture with one pixel for each.
 export function paintWeights(canvas, values, largest, rows, columns, dark) {
-  paintPixels(canvas, values, largest, rows, columns, scale(dark));
+  paintPixels(canvas, rows, columns, scale(dark), (place) => strength(values[place], largest));
 }
 
-// The same to be laid over an image, transparent where there is no weight.
-export function paintHeat(canvas, values, largest, rows, columns) {
+// The same to be laid over an image, from nothing for the smallest weight, in proportion, so that the image is seen.
+export function paintHeat(canvas, values, smallest, largest, rows, columns) {
   const heat = ramp("heat", (share) => [...between(HEAT, share), 255 * LARGEST_OPACITY * share]);
-  paintPixels(canvas, values, largest, rows, columns, heat);
+  paintPixels(canvas, rows, columns, heat, (place) => (values[place] - smallest) / (largest - smallest || 1));
 }

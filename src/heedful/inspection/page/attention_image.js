@@ -2,6 +2,7 @@
 
 import { choice, element } from "./attention_elements.js";
 import { paintHeat } from "./attention_colours.js";
+import { weightList } from "./attention_readout.js";
 
 const LARGEST_STAGE = 520;
 
@@ -21,7 +22,7 @@ export function heatOfQuery(sheet, image, query, reverse) {
       values[place] += sheet.values[reverse ? other * count + one : one * count + other] / chosen.length;
     }
   }
-  return { values, largest: values.reduce((one, other) => Math.max(one, other), 0) };
+  return { values, smallest: Math.min(...values), largest: Math.max(...values) };
 }
 
 export class ImageView {
@@ -51,7 +52,8 @@ export class ImageView {
     this.stage.style.maxWidth = `${width * this.zoom}px`;
     this.place();
     this.controls = element("div", { class: "stage-controls" });
-    this.panel = element("div", { class: "image-view" }, this.stage, this.controls);
+    this.largest = element("div", { class: "readout", "aria-live": "polite" });
+    this.panel = element("div", { class: "image-view" }, this.stage, element("div", {}, this.controls, this.largest));
     this.buildControls();
     selection.watch(["query", "reverse"], () => {
       this.buildControls();
@@ -70,7 +72,8 @@ export class ImageView {
     const { query, reverse } = this.selection.state;
     const options = [{ value: ALL_PATCHES, text: "all patches" }];
     if (this.image.extra) options.unshift({ value: "0", text: "class token" });
-    if (query !== ALL_PATCHES && query >= this.image.extra) options.push({ value: String(query), text: this.name(query) });
+    const isPatch = query !== ALL_PATCHES && query >= this.image.extra;
+    if (isPatch) options.push({ value: String(query), text: this.name(query) });
     const of = choice("Attention of", options, String(query), (value) =>
       this.selection.change({ query: value === ALL_PATCHES ? value : Number(value) }),
     );
@@ -89,7 +92,7 @@ export class ImageView {
   name(query) {
     const place = query - this.image.extra;
     const columns = this.image.grid[1];
-    return `patch in row ${Math.floor(place / columns) + 1}, column ${(place % columns) + 1}`;
+    return `row ${Math.floor(place / columns) + 1}, column ${(place % columns) + 1}`;
   }
 
   show(sheet) {
@@ -99,8 +102,11 @@ export class ImageView {
 
   draw() {
     const { query, reverse } = this.selection.state;
-    const { values, largest } = heatOfQuery(this.sheet, this.image, query, reverse);
-    paintHeat(this.heat, values, largest, ...this.image.grid);
+    const { values, smallest, largest } = heatOfQuery(this.sheet, this.image, query, reverse);
+    paintHeat(this.heat, values, smallest, largest, ...this.image.grid);
+    const names = Array.from(values, (_, place) => this.name(this.image.extra + place));
+    const title = reverse ? "Attended to most by" : "Attends most to";
+    this.largest.replaceChildren(element("h3", { text: title }), weightList(names, values));
     const { grid, extra, size, patch } = this.image;
     const chosen = query !== ALL_PATCHES && query >= extra;
     this.marker.hidden = !chosen;

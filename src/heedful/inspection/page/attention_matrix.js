@@ -24,6 +24,13 @@ function sized(canvas, width, height) {
   return context;
 }
 
+// The width that a panel may have, of which it takes only what it needs: all that is not beside it.
+function roomFor(panel) {
+  const style = getComputedStyle(panel.parentElement);
+  const [, beside] = style.gridTemplateColumns.split(" ");
+  return panel.parentElement.clientWidth - (beside ? parseFloat(beside) + parseFloat(style.columnGap) : 0);
+}
+
 export class Matrix {
   constructor(selection, view) {
     this.selection = selection;
@@ -39,7 +46,7 @@ export class Matrix {
         pointermove: (event) => this.point(event),
         click: (event) => this.point(event),
         keydown: (event) => this.step(event),
-        focus: () => this.selection.state.cell || this.choose(0, 0),
+        focus: () => this.enter(),
       },
     });
     this.corner = element("div", { class: "matrix-corner", "aria-hidden": "true", text: "key →\nquery ↓" });
@@ -57,8 +64,7 @@ export class Matrix {
     const width = (names) => Math.max(30, ...names.map((name) => measure.measureText(shortName(name)).width));
     this.nameWidth = Math.ceil(width(sheet.queries)) + 2 * NAME_GAP;
     this.headHeight = Math.ceil(width(sheet.keys)) + 2 * NAME_GAP;
-    // What the style leaves for the matrix, which itself is only as wide as it must be.
-    const room = parseFloat(getComputedStyle(this.panel.parentElement).gridTemplateColumns) - this.nameWidth - 2;
+    const room = roomFor(this.panel) - this.nameWidth - 2;
     this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / sheet.keys.length)));
     paintWeights(this.picture, sheet.values, sheet.largest, sheet.queries.length, sheet.keys.length, isDark(this.view));
     this.draw();
@@ -98,6 +104,11 @@ export class Matrix {
       heads.fillText(shortName(name), 0, 0);
       heads.restore();
     });
+  }
+
+  enter() {
+    if (!this.selection.state.cell) this.choose(0, 0);
+    this.keepInSight();
   }
 
   choose(query, key) {

@@ -57,7 +57,7 @@ export class Overview {
         if (tiles.length > 1) tiles.push(this.tile({ kind, layer: map.layer, head: MEAN }, "mean"));
         return this.row(`Layer ${map.layer + 1}`, tiles);
       });
-      if (whole.length) rows.push(this.row("All layers", whole));
+      if (whole.length) rows.unshift(this.row("All layers", whole));
       this.grid.replaceChildren(...rows);
     }
     this.mark();
@@ -73,7 +73,9 @@ export class Overview {
 
   row(title, tiles) {
     const heading = title ? element("h3", { class: "row-title", text: title }) : null;
-    return element("div", { class: "tile-row" }, heading, element("div", { class: "row-tiles" }, ...tiles));
+    const row = element("div", { class: "row-tiles" }, ...tiles);
+    row.style.setProperty("--tiles", Math.max(...this.attention.plain.maps.map(numberOfHeads)) + 1);
+    return element("div", { class: "tile-row" }, heading, row);
   }
 
   headTile(map, head, caption) {
@@ -133,7 +135,8 @@ export class Overview {
       return;
     }
     const { query, reverse } = this.selection.state;
-    const { values, largest } = heatOfQuery(sheet, image, query, reverse);
-    paintWeights(canvas, values, largest, ...image.grid, dark);
+    const { values, smallest, largest } = heatOfQuery(sheet, image, query, reverse);
+    const above = values.map((value) => value - smallest);
+    paintWeights(canvas, above, largest - smallest, ...image.grid, dark);
   }
 }

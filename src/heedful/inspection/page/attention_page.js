@@ -27,5 +27,7 @@ const { source, target } = attention.sequences;
 // Special tokens are no part of a text.
 const text = (tokens) => tokens.filter((token) => !/^[⟨<[].+[⟩>\]]$/.test(token)).join("").replaceAll("\u2581", " ");
 const texts = [source, target].filter(Boolean).map((tokens) => text(tokens).trim());
+// A language model's output begins as the text that it reads.
+if (texts[1]?.startsWith(texts[0])) texts.shift();
 document.getElementById("about").textContent = [attention.family.replace("_", "-"), ...texts].join(" · ");
 showAttention(document.getElementById("attention"), attention);

@@ -5,7 +5,8 @@ import { shownWeight } from "./attention_document.js";
 
 const SHOWN = 6;
 
-function weightList(names, weights) {
+// The largest of some weights, with what they belong to; a number tells apart what has the same name.
+export function weightList(names, weights) {
   const order = names.map((_, place) => place).sort((one, other) => weights[other] - weights[one]);
   const items = order
     .slice(0, SHOWN)
@@ -16,12 +17,17 @@ function weightList(names, weights) {
       return element(
         "li",
         { class: "bar" },
-        element("span", { class: "bar-name", text: names[place] }),
+        element("span", { class: "bar-name", text: names[place] }, repeated(names, place)),
         element("span", { class: "bar-track", "aria-hidden": "true" }, fill),
         element("span", { class: "bar-value", text: shownWeight(weights[place]) }),
       );
     });
   return items.length ? element("ol", { class: "bars" }, ...items) : element("p", { class: "quiet", text: "nothing" });
+}
+
+function repeated(names, place) {
+  const alone = names.indexOf(names[place]) === names.lastIndexOf(names[place]);
+  return alone ? null : element("sub", { text: String(place + 1) });
 }
 
 export class Readout {

@@ -12,7 +12,11 @@ import { Readout } from "./attention_readout.js";
 
 const NOTES = [
   ["Weights", "are the exact ones of this input, to three significant digits; each row of a matrix adds up to 1."],
-  ["Colour", "is the root of a weight's share of the largest one in its map."],
+  [
+    "Colour",
+    "is the root of a weight's share of the largest one in its map; over an image, heat goes from the smallest weight to " +
+      "the largest.",
+  ],
   ["Entropy", "is in nats, a mean over queries: 0 looks at a single token, larger values at many."],
   [
     "Distance",
