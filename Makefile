@@ -3,13 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-weights lint types format clean
+.PHONY: demo test browser test-weights lint types format clean
 
 demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
-test: .venv/test-installed lint types
+test: .venv/test-installed lint types browser
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# With REQUIRE_BROWSER=1 the browser tests must run; without it they are skipped where there is no Chromium.
+browser:
+ifeq ($(REQUIRE_BROWSER),1)
+	tools/install-chromium
+endif
 
 # Models that others trained, imported and compared with the reference implementation.
 test-weights: .venv/weights-installed
@@ -30,11 +36,11 @@ format: .venv/test-installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "heedful needs Python 3.11 or newer; set PYTHON=... to one"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(PIP) install --constraint constraints.txt --editable '.[demo]'
+	$(PIP) install --constraint constraints.txt --editable '.[demo,serve]'
 	touch $@
 
 .venv/test-installed: .venv/demo-installed
-	$(PIP) install --constraint constraints.txt --editable '.[demo,test]'
+	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,test]'
 	touch $@
 
 .venv/weights-installed: .venv/test-installed

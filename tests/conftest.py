@@ -102,5 +102,12 @@ def reverse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def quick_copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `copy_model`, with half the training: it copies short sentences of these words."""
+    lines = sentences(2500, seed=1)
+    return train(tmp_path_factory.mktemp("quick-copy"), lines, lines, "--steps", "200")
+
+
+@pytest.fixture(scope="session")
 def make_sentences() -> Callable[..., list[str]]:
     return sentences

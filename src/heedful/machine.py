@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TypeVar
 
 import torch
 
+from heedful.cores import available_cores
 from heedful.errors import UserError
 
 Item = TypeVar("Item")
@@ -58,9 +57,10 @@ def one_thread() -> Iterator[None]:
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
     """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
 
-    So a result does not depend on how many cores there are. No more items are drawn than are worked on soon.
+    So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
+    No more items are drawn than are worked on soon.
     """
-    workers = available_cores() if device.type == "cpu" else 1
+    workers = available_cores() if device.type == "cpu" and torch.get_num_threads() > 1 else 1
 
     def compute(item: Item) -> Result:
         with torch.inference_mode():
@@ -79,16 +79,6 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: 
 def _start_worker() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-
-
-def available_cores() -> int:
-    """The number of cores that this process may use, by its affinity and its control group."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return max(1, min(cores, int(quota) // int(period)))
-    except (OSError, ValueError):  # no control group, or no quota
-        return cores
 
 
 def supports_bf16(device: torch.device) -> bool:

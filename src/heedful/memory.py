@@ -45,6 +45,17 @@ def _physical_memory() -> int:
     return 4 * 2**30  # Windows tells it only through its own interface: assume little
 
 
+def resident_memory() -> int:
+    """Bytes of physical memory that this process holds at present."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # no Linux: the most that it has held
+        import resource
+
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
 # How torch's allocators, oneDNN and the C++ library word it.
 MEMORY_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "memory object", "bad_alloc")
 

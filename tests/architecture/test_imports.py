@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files that know nothing of models.
-COMMON = {"errors", "config", "files", "special_tokens", "memory", "machine", "classification_metrics", "__version__"}
+COMMON = {"errors", "config", "files", "special_tokens", "memory", "cores", "machine", "classification_metrics"}
+COMMON |= {"__version__"}
 ALLOWED = {
     "layers": set(),
     "data": set(),

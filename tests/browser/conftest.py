@@ -1,66 +1,84 @@
-"""A real Chromium without a window, driven by selenium."""
+"""A real browser, for the tests of pages: started once, with fresh logs and a known screen for each test."""
 
+import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from selenium.webdriver import Chrome
 
-REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+from chromium import find_chromium, running_chromium, set_dark, set_screen
 
 
 @pytest.fixture(scope="session")
-def new_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., object]]:
-    """Starts a browser of some width; skipped without Chromium, unless REQUIRE_BROWSER=1 says that it must be there."""
-    chromium, driver = (shutil.which(name) for name in ("chromium", "chromedriver"))
-    if not (chromium and driver):
-        reason = "there is no chromium or no chromedriver"
-        pytest.fail(reason) if REQUIRED else pytest.skip(reason)
-    webdriver = pytest.importorskip("selenium.webdriver")
-    started = []
-
-    def start(width: int = 1280, height: int = 900, scheme: str = "light") -> object:
-        options = webdriver.ChromeOptions()
-        options.binary_location = chromium
-        for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        browser = webdriver.Chrome(options, webdriver.ChromeService(driver))
-        started.append(browser)
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        return browser
-
-    yield start
-    for browser in started:
-        browser.quit()
+def one_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    if find_chromium() is None:
+        reason = "Chromium and chromedriver are not installed: tools/install-chromium does it"
+        (pytest.fail if os.environ.get("REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
+    with running_chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
-@pytest.fixture(scope="session")
-def browser(new_browser: Callable[..., object]) -> object:
-    return new_browser()
+@dataclass
+class BrowserLog:
+    """What the console and the network have seen since the test began."""
+
+    driver: Chrome
+    messages: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Take in what is new."""
+        self.messages += [entry["message"] for entry in self.driver.get_log("browser")]
+        for entry in self.driver.get_log("performance"):
+            event = json.loads(entry["message"])["message"]
+            if event["method"] == "Network.requestWillBeSent":
+                self.addresses.append(event["params"]["request"]["url"])
+
+    def hosts(self) -> set[str]:
+        """The hosts that were asked for something."""
+        self.read()
+        return {urlsplit(address).netloc for address in self.addresses} - {""}
 
 
 @pytest.fixture
-def open_page(browser, tmp_path: Path) -> Callable[[str], object]:
+def browser(one_browser: Chrome) -> Chrome:
+    one_browser.get("about:blank")
+    set_screen(one_browser, 1280)
+    set_dark(one_browser, False)
+    for kind in ("browser", "performance"):
+        one_browser.get_log(kind)
+    return one_browser
+
+
+@pytest.fixture
+def browser_log(browser: Chrome) -> BrowserLog:
+    return BrowserLog(browser)
+
+
+@pytest.fixture
+def open_page(browser: Chrome, tmp_path: Path) -> Callable[[str], Chrome]:
     """Opens a page as a file, and gives the browser."""
 
-    def opened(page: str) -> object:
+    def opened(page: str) -> Chrome:
         file = tmp_path / "page.html"
         file.write_text(page, encoding="utf-8")
         browser.get(file.as_uri())
         return browser
 
     return opened
+
+
+@pytest.fixture
+def new_browser(browser: Chrome) -> Callable[[int, int, str], Chrome]:
+    """The browser with another screen, and with that colour scheme."""
+
+    def shown(width: int, height: int, scheme: str) -> Chrome:
+        set_screen(browser, width, height)
+        set_dark(browser, scheme == "dark")
+        return browser
+
+    return shown

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from heedful import memory
+from heedful.cores import available_cores
 from heedful.errors import UserError
-from heedful.machine import available_cores, choose_device, side_by_side
+from heedful.machine import choose_device, side_by_side
 
 
 def test_auto_is_a_device_that_works() -> None:

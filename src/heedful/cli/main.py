@@ -26,6 +26,7 @@ VERBS = {
     "evaluate": "Measure a model on a test set.",
     "inspect": "Draw what a model attends to, or how its training went.",
     "score": "Give the log-probability of given translations.",
+    "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
 }

@@ -132,7 +132,8 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
 
 def number_of_workers(asked: int | None, device: str) -> int:
     """Worker processes: as many as asked for, else one per core, or one where another device computes."""
-    from heedful.machine import available_cores, choose_device
+    from heedful.cores import available_cores
+    from heedful.machine import choose_device
 
     if asked is not None and asked < 1:
         raise UserError(f"--workers is {asked}, but must be at least 1")

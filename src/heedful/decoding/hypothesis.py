@@ -13,12 +13,16 @@ from heedful.special_tokens import SpecialTokens
 class Request:
     """One sentence to decode: its number, its source ids (without END), and a forced start of its target.
 
-    For a model that has no encoder the source is the text that is to be continued.
+    For a model that has no encoder the source is the text that is to be continued. `max_length` is a limit of its
+    own, where the options set none. `draw` is the seed and the number that its random numbers come from, by
+    default the options' seed and its index.
     """
 
     index: int
     source: Sequence[int]
     prefix: Sequence[int] = ()
+    max_length: int | None = None
+    draw: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.index < 0:

@@ -20,8 +20,8 @@ from heedful.decoding.token_scores import TokenScores
 TOKENS_PER_PREFILL = 2048
 
 
-# Told of every new token (request, sample, token) as it is chosen; False ends that sample there and then.
-Watch = Callable[[int, int, int], bool]
+# Told of a sentence after each step with which it is not done; False gives it up there and then.
+Watch = Callable[["Progress"], bool]
 
 
 class Selection(Protocol):
@@ -34,13 +34,40 @@ class Selection(Protocol):
 
 
 @dataclass(frozen=True)
+class Progress:
+    """What there is of a sentence right after a step: its best hypothesis so far."""
+
+    index: int
+    slot: int
+    slots: Slots
+    scores: TokenScores
+
+    @property
+    def tokens(self) -> list[int]:
+        """All its tokens."""
+        return self.slots.tokens_so_far(self.slot, self.slots.best_row(self.slot))
+
+    @property
+    def last(self) -> tuple[int, float]:
+        """Its last token, and that token's log-probability."""
+        token, _, score = self.slots.last_token(self.slot, self.slots.best_row(self.slot))
+        return token, score
+
+    def likeliest(self, count: int) -> list[tuple[int, float]]:
+        """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        _, parent, _ = self.slots.last_token(self.slot, self.slots.best_row(self.slot))
+        return self.scores.likeliest(self.slot * len(self.slots.own_rows) + parent, count)
+
+
+@dataclass(frozen=True)
 class Job:
-    """A request, what of it is to be prefilled, what its first step reads, and the most tokens that it may get."""
+    """A request, what of it is to be prefilled, what its first step reads, the most tokens that it may get."""
 
     request: Request
     prefilled: list[int]
     first: int
     longest: int
+    watch: Watch | None = None
 
     @property
     def source_length(self) -> int:
@@ -60,20 +87,14 @@ class Room:
 class Lane:
     """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
 
-    def __init__(
-        self,
-        model: DecodingModel,
-        selection: Selection,
-        options: DecodingOptions,
-        room: Room,
-        watch: Watch | None = None,
-    ) -> None:
-        self.model, self.selection, self.room, self.watch = model, selection, room, watch
+    def __init__(self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room) -> None:
+        self.model, self.selection, self.room = model, selection, room
         self.shortest = options.min_length
         self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
         self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options, model.special_tokens.end)
         self.encoded: deque[tuple[Any, int, Job]] = deque()
         self.free: list[int] = []
+        self.watches: dict[int, Watch] = {}
 
     @property
     def num_free(self) -> int:
@@ -83,7 +104,12 @@ class Lane:
     @property
     def running(self) -> bool:
         """Whether any sentence is under way."""
-        return self.slots.used > len(self.free)
+        return self.num_running > 0
+
+    @property
+    def num_running(self) -> int:
+        """How many sentences are under way."""
+        return self.slots.used - len(self.free)
 
     def fill(self, waiting: deque[Job]) -> None:
         """Put what waits into the free slots, encoding groups of it as needed."""
@@ -112,6 +138,26 @@ class Lane:
         self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
         for slot, (_, _, job) in zip(slots, taken, strict=True):
             self.slots.open(slot, job.request, job.first, self.shortest, job.longest)
+            if job.watch:
+                self.watches[job.request.index] = job.watch
+
+    def cancel(self, index: int) -> bool:
+        """Give up the sentence of that index, if it is here, and free its slot."""
+        for place, (_, _, job) in enumerate(self.encoded):
+            if job.request.index == index:
+                del self.encoded[place]
+                return True
+        slot = self._slot(index)
+        if slot is None:
+            return False
+        self.free.append(slot)
+        self.watches.pop(index, None)
+        return True
+
+    def _slot(self, index: int) -> int | None:
+        """The slot in which the sentence of that index is under way."""
+        slots = np.flatnonzero(self.slots.sentences["index"][: self.slots.used] == index).tolist()
+        return next((slot for slot in slots if slot not in self.free), None)
 
     def close_gaps(self) -> None:
         """Move the last sentences into slots that nothing waits for, so that no step works for nothing."""
@@ -130,27 +176,27 @@ class Lane:
         assert not self.free
         slots, device = self.slots, self.model.device
         logits_RV = self.model.step(torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device), self.state)
-        children = self._children(TokenScores(logits_RV))
+        scores = TokenScores(logits_RV)
+        children = self._children(scores)
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():
             first_rows = np.arange(slots.used)[:, None] * len(slots.own_rows)
             self.state.reorder(torch.from_numpy((first_rows + parents_NK).reshape(-1)).to(device))
         self.free = done.tolist()
-        if self.watch:
-            self._show(self.watch, set(self.free))
-        return [Decoded(int(slots.sentences["index"][slot]), slots.hypotheses(slot)) for slot in self.free]
+        decoded = [Decoded(int(slots.sentences["index"][slot]), slots.hypotheses(slot)) for slot in self.free]
+        if self.watches:
+            self._show([each.index for each in decoded], scores)
+        return decoded
 
-    def _show(self, watch: Watch, done: set[int]) -> None:
-        """Tell of the new tokens of the sentences that go on, and end those that nobody wants more of."""
-        slots = self.slots
-        for slot in range(slots.used):
-            index = int(slots.sentences["index"][slot])
-            running = [row for row in slots.own_rows.tolist() if slots.totals[slot, row] > -np.inf]
-            if slot in done:
-                continue
-            for row in running:
-                if not watch(index, row, int(slots.tokens[slot, row])) and slots.abandon(slot, row):
-                    self.free.append(slot)
+    def _show(self, done: list[int], scores: TokenScores) -> None:
+        """Tell of the sentences that are watched and go on, and give up those that nobody wants more of."""
+        for index in done:
+            self.watches.pop(index, None)
+        for index, watch in list(self.watches.items()):
+            slot = self._slot(index)
+            assert slot is not None
+            if not watch(Progress(index, slot, self.slots, scores)):
+                self.cancel(index)
 
     def _children(self, scores: TokenScores) -> Children:
         """What the selection chooses, except where a prefix says what comes next."""

@@ -28,7 +28,7 @@ class Sampler:
         totals_NK = slots.totals[: slots.used]
         sentences = slots.sentences[: slots.used]
         uniform_NK = uniform(
-            self.options.seed, sentences["index"][:, None], slots.own_rows, sentences["length"][:, None]
+            sentences["seed"][:, None], sentences["number"][:, None], slots.own_rows, sentences["length"][:, None]
         )
         tokens_R = self.draw(scores.logits_RV, uniform_NK.reshape(-1))
         scores_NK = scores.log_probabilities(tokens_R[:, None]).cpu().numpy().reshape(totals_NK.shape)
@@ -109,11 +109,11 @@ def _pick(tokens_RC: Tensor, weights_RC: Tensor, uniform_R: NDArray[np.float64])
 
 
 def uniform(
-    seed: int, index: NDArray[np.int64], sample: NDArray[np.int64], position: NDArray[np.int64]
+    seed: int | NDArray[np.uint64], number: NDArray[np.int64], sample: NDArray[np.int64], position: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """A random number in [0, 1) that depends on nothing but these four (their shapes are broadcast)."""
-    bits = _scramble(np.array([seed], np.uint64))
-    for part in (index, sample, position):
+    bits = _scramble(np.atleast_1d(np.asarray(seed, np.uint64)))
+    for part in (number, sample, position):
         bits = _scramble(bits ^ part.astype(np.uint64))
     return (bits >> np.uint64(12)).astype(np.float64) * 2.0**-52
 

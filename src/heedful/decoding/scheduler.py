@@ -1,4 +1,4 @@
-"""The one loop of all decoding: requests stream in, slots are kept full, results stream out when done."""
+"""The one loop of all decoding: requests come at any time, slots are kept full, results are there when done."""
 
 from __future__ import annotations
 
@@ -47,116 +47,153 @@ def decode_stepwise(
 ) -> Iterator[list[Decoded]]:
     """The same as `decode`, with what is done after each step, if anything.
 
-    `watch`, for searches whose hypotheses do not compete (greedy and sampling), is told of every token as it
-    is chosen, and may end a sample.
+    `watch` is told of every sentence after each step that it goes on from, and may give it up.
     """
-    assert watch is None or options.beam == 1, "the beams of a search take each other's places"
-    if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
-        raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
-    assert not getattr(model, "training", False), "a model decodes in evaluation mode"
-    limit = model.longest_target(0)
-    if limit is not None and options.min_length > limit:
-        raise UserError(
-            f"min_length is {options.min_length}, but the model takes {limit} target tokens at most: lower it"
-        )
-    return _Scheduler(model, requests, options, max_sentences, watch).run()
+    return _run(Scheduler(model, options, max_sentences), requests, watch)
 
 
-class _Scheduler:
-    def __init__(
-        self,
-        model: DecodingModel,
-        requests: Iterable[Request],
-        options: DecodingOptions,
-        max_sentences: int,
-        watch: Watch | None,
-    ) -> None:
-        self.model, self.options, self.max_sentences, self.watch = model, options, max_sentences, watch
-        self.requests = iter(requests)
-        self.exhausted = False
+def _run(scheduler: Scheduler, requests: Iterable[Request], watch: Watch | None) -> Iterator[list[Decoded]]:
+    """Draw, step, hand out, until nothing is left."""
+    stream = iter(requests)
+    window = WINDOW * scheduler.max_sentences
+    while True:
+        missing = window - scheduler.num_waiting
+        # Whole windows, or at least halves: what is drawn by ones and twos cannot be sorted.
+        if not scheduler.complete and missing >= window / 2:
+            drawn = list(islice(stream, missing))
+            scheduler.add(drawn, watch)
+            scheduler.complete = len(drawn) < missing
+        if scheduler.idle:
+            return
+        yield scheduler.step()
+
+
+class Scheduler:
+    """Decodes requests side by side, up to `max_sentences` at a time; they may be added and cancelled between steps.
+
+    Once it is told that it is `complete`, that nothing more will come, its lanes take no more room than that needs.
+    """
+
+    def __init__(self, model: DecodingModel, options: DecodingOptions, max_sentences: int) -> None:
+        if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
+            raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
+        assert not getattr(model, "training", False), "a model decodes in evaluation mode"
+        limit = model.longest_target(0)
+        if limit is not None and options.min_length > limit:
+            raise UserError(
+                f"min_length is {options.min_length}, but the model takes {limit} target tokens at most: lower it"
+            )
+        self.model, self.options, self.max_sentences = model, options, max_sentences
+        self.complete = False
         self.selection: Selection = (
             BeamSearch() if options.sampling is None else Sampler(options.sampling, options.nbest)
         )
-        # Both by the longest source that the lane takes.
+        # Both by the longest source that the lanes take; of several lanes the last one is the largest.
         self.waiting: dict[int, deque[Job]] = {}
-        self.lanes: dict[int, Lane] = {}
-
-    def run(self) -> Iterator[list[Decoded]]:
-        """Fill, step, hand out, until nothing is left."""
-        while True:
-            self._fill()
-            if not self.lanes:
-                return
-            for lane in self.lanes.values():
-                yield self._step(lane)
-
-    # Inference mode is entered here, not around the loop: it must not reach the caller between two results.
-    @torch.inference_mode()
-    def _step(self, lane: Lane) -> list[Decoded]:
-        return lane.step()
-
-    @torch.inference_mode()
-    def _fill(self) -> None:
-        self._fill_lanes()
-        # Whole windows, or at least halves: what is drawn by ones and twos cannot be sorted.
-        idle = not self.lanes or any(lane.num_free for lane in self.lanes.values())
-        if idle and not self.exhausted and self._num_missing >= WINDOW * self.max_sentences / 2:
-            self._draw()
-            self._fill_lanes()
-        for lane in self.lanes.values():
-            lane.close_gaps()
-        self.lanes = {length: lane for length, lane in self.lanes.items() if lane.running}
-
-    def _fill_lanes(self) -> None:
-        for length, waiting in self.waiting.items():
-            if waiting and length not in self.lanes:
-                self.lanes[length] = Lane(self.model, self.selection, self.options, self._room(length), self.watch)
-        for length, lane in self.lanes.items():
-            lane.fill(self.waiting[length])
+        self.lanes: dict[int, list[Lane]] = {}
 
     @property
-    def _num_missing(self) -> int:
-        return WINDOW * self.max_sentences - sum(map(len, self.waiting.values()))
+    def num_waiting(self) -> int:
+        """How many requests have not come to be encoded."""
+        return sum(map(len, self.waiting.values()))
 
-    def _draw(self) -> None:
-        """Take requests ahead up to the window's size, and let the longest of the new ones go first."""
-        missing = self._num_missing
-        drawn = [self._plan(request) for request in islice(self.requests, missing)]
-        self.exhausted = len(drawn) < missing
-        drawn.sort(key=lambda job: -job.source_length)
-        for job in drawn:
+    @property
+    def num_running(self) -> int:
+        """How many sentences have a slot."""
+        return sum(lane.num_running for lane in self._all_lanes())
+
+    @property
+    def num_slots(self) -> int:
+        """How many sentences there is room for at present."""
+        return sum(lane.room.sentences for lane in self._all_lanes())
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is waiting or under way."""
+        return not self.num_waiting and not any(lane.running or lane.encoded for lane in self._all_lanes())
+
+    def add(self, requests: Iterable[Request], watch: Watch | None = None) -> None:
+        """Take requests, the longest of which go first; their indices must differ from all that are under way."""
+        jobs = [self._plan(request, watch) for request in requests]
+        jobs.sort(key=lambda job: -job.source_length)
+        for job in jobs:
             self.waiting.setdefault(self._lane_length(job), deque()).append(job)
 
-    def _plan(self, request: Request) -> Job:
+    def cancel(self, index: int) -> None:
+        """Give up the request of that index, wherever it stands, if it is not done."""
+        for waiting in self.waiting.values():
+            for place, job in enumerate(waiting):
+                if job.request.index == index:
+                    del waiting[place]
+                    return
+        any(lane.cancel(index) for lane in self._all_lanes())
+
+    # Inference mode is entered here, not around a loop: it must not reach the caller between two steps.
+    @torch.inference_mode()
+    def step(self) -> list[Decoded]:
+        """Fill the free slots, decode one token of every sentence, and give those that are done."""
+        for length in self.waiting.keys() | self.lanes.keys():
+            self._fill(length, self.waiting.setdefault(length, deque()))
+        self.waiting = {length: waiting for length, waiting in self.waiting.items() if waiting}
+        for lane in self._all_lanes():
+            lane.close_gaps()
+        kept = {length: [lane for lane in lanes if lane.running] for length, lanes in self.lanes.items()}
+        self.lanes = {length: lanes for length, lanes in kept.items() if lanes}
+        return [done for lane in self._all_lanes() for done in lane.step()]
+
+    def _all_lanes(self) -> list[Lane]:
+        return [lane for lanes in self.lanes.values() for lane in lanes]
+
+    def _fill(self, length: int, waiting: deque[Job]) -> None:
+        """Put what waits into the largest lane; where that is full and could be larger, into a new one beside it.
+
+        The smaller lanes take nothing more, and go when their last sentence is done.
+        """
+        lanes = self.lanes.setdefault(length, [])
+        for lane in lanes[:-1]:
+            lane.fill(deque())
+        if lanes:
+            lanes[-1].fill(waiting)
+        largest = lanes[-1].room.sentences if lanes else 0
+        if waiting and largest < self._most_sentences(length):
+            lanes.append(Lane(self.model, self.selection, self.options, self._room(length, max(1, 2 * largest))))
+            lanes[-1].fill(waiting)
+
+    def _plan(self, request: Request, watch: Watch | None) -> Job:
         request.check(self.model.special_tokens)
         prefix = len(request.prefix)
         prefilled, first = self.model.frame(request.source)
-        longest = self._longest_target(len(prefilled), max(len(request.source), prefix))
+        longest = self._longest_target(len(prefilled), max(len(request.source), prefix), request.max_length)
         if prefix > longest:
             raise UserError(
                 f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
                 "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
             )
-        return Job(request, prefilled, first, longest)
+        return Job(request, prefilled, first, longest, watch)
 
-    def _longest_target(self, source_length: int, length: int) -> int:
-        longest = self.options.longest_target(length)
+    def _longest_target(self, source_length: int, length: int, own: int | None = None) -> int:
+        longest = own if own is not None and self.options.max_length is None else self.options.longest_target(length)
         limit = self.model.longest_target(source_length)
         return longest if limit is None else min(longest, limit)
 
     def _lane_length(self, job: Job) -> int:
         needed = max(job.source_length, len(job.request.prefix) + 1)
         length = SHORT
-        while length < needed:
+        while length < needed or self._longest_target(0, length) < job.longest:
             length *= 2
         return length
 
-    def _room(self, length: int) -> Room:
-        sentences = max(1, self.max_sentences * SHORT // length)
-        if not self.exhausted:
-            return Room(sentences, length, self._longest_target(0, length) + 1)
-        # Nothing more will come: the lane need not be larger than what waits.
-        waiting = self.waiting[length]
-        source_length = max(job.source_length for job in waiting)
-        longest = max(job.longest for job in waiting)
-        return Room(min(sentences, len(waiting)), source_length, longest + 1)
+    def _most_sentences(self, length: int) -> int:
+        return max(1, self.max_sentences * SHORT // length)
+
+    def _room(self, length: int, smallest: int) -> Room:
+        waiting, most = self.waiting[length], self._most_sentences(length)
+        if self.complete:
+            # Nothing more will come: the lane need not be larger than what waits.
+            source_length = max(job.source_length for job in waiting)
+            longest = max(job.longest for job in waiting)
+            return Room(min(most, len(waiting)), source_length, longest + 1)
+        sentences = smallest
+        while sentences < len(waiting):
+            sentences *= 2
+        return Room(min(most, sentences), length, self._longest_target(0, length) + 1)

@@ -22,7 +22,10 @@ from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.errors import UserError
 
-SENTENCE = np.dtype([(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended")])
+SENTENCE = np.dtype(
+    [(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended", "number")]
+    + [("seed", np.uint64)]
+)
 TOKEN = np.dtype([("token", np.int32), ("parent", np.int32), ("score", np.float32)])
 ENDED = np.dtype([("score", np.float64), ("length", np.int32), ("row", np.int32), ("end", np.float32)])
 
@@ -48,6 +51,7 @@ class Slots:
         shape = (capacity, options.rows)
         self.end = end
         self.nbest, self.alpha, self.first_rows = options.nbest, options.length_penalty, first_rows
+        self.seed = options.sampling.seed if options.sampling else 0
         self.used = 0
         self.sentences = np.zeros(capacity, SENTENCE)
         self.tokens = np.full(shape, end, np.int64)
@@ -61,7 +65,8 @@ class Slots:
     def open(self, slot: int, request: Request, first: int, shortest: int, longest: int) -> None:
         """Begin a sentence, whose first step reads the token `first`, in a free slot or the first one not in use."""
         forced = len(request.prefix)
-        self.sentences[slot] = (request.index, 0, shortest, longest, forced, 0)
+        seed, number = request.draw or (self.seed, request.index)
+        self.sentences[slot] = (request.index, 0, shortest, longest, forced, 0, number, seed)
         self.tokens[slot] = first
         self.totals[slot] = np.where(self.own_rows < self.first_rows, 0.0, -np.inf)
         self.ended["score"][slot] = -np.inf
@@ -123,10 +128,18 @@ class Slots:
         parents[done] = self.own_rows
         return parents, done
 
-    def abandon(self, slot: int, row: int) -> bool:
-        """Go on with a row no more; True if it was the last one of its sentence."""
-        self.totals[slot, row] = -np.inf
-        return bool((self.totals[slot] == -np.inf).all())
+    def best_row(self, slot: int) -> int:
+        """The row of the best hypothesis that is under way."""
+        return int(self.totals[slot].argmax())
+
+    def last_token(self, slot: int, row: int) -> tuple[int, int, float]:
+        """The token that a row was given last, the row that it continued, and the token's log-probability."""
+        token, parent, score = self.history[slot, self.sentences["length"][slot] - 1, row].item()
+        return token, parent, score
+
+    def tokens_so_far(self, slot: int, row: int) -> list[int]:
+        """The tokens of a hypothesis that is under way."""
+        return _walk(self.history[slot, : self.sentences["length"][slot]].tolist(), row)[0]
 
     def _record_ends(self, children: Children, ends: NDArray[np.bool_]) -> None:
         sentence, child = ends.nonzero()

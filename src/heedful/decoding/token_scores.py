@@ -5,6 +5,8 @@ Everything here is computed row by row, so that a row's result does not depend o
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -31,6 +33,14 @@ class TokenScores:
     def log_probabilities(self, tokens_RC: Tensor) -> Tensor:
         """The model's log-probability of some tokens of each row, never above 0; -inf for forbidden ones."""
         return (self.logits_RV.gather(1, tokens_RC) - self.peak_R1) + self.log_peak_R1
+
+    def likeliest(self, row: int, count: int) -> list[tuple[int, float]]:
+        """The tokens of the largest log-probabilities of one row, with these; forbidden ones are not among them."""
+        logits_1V = self.logits_RV[row : row + 1]
+        tokens_1C = top_tokens(logits_1V, min(count, logits_1V.shape[1]))
+        scores_1C = (logits_1V.gather(1, tokens_1C) - self.peak_R1[row]) + self.log_peak_R1[row]
+        pairs = zip(tokens_1C[0].tolist(), scores_1C[0].tolist(), strict=True)
+        return [(token, score) for token, score in pairs if score > -math.inf]
 
     def forbid(self, special: SpecialTokens, early_R: Tensor | None) -> None:
         """Rule out all special tokens but the end, and the end too in the rows where `early_R` is True."""

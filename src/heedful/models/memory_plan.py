@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from heedful.machine import available_cores
+from heedful.cores import available_cores
 from heedful.memory import memory_limit
 
 

@@ -16,7 +16,7 @@ from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
 from heedful.pipelines.text_attention import text_attention
-from heedful.pipelines.text_generation import Generation, GenerationOptions
+from heedful.pipelines.text_generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling import text_loss
 
 TOKENS_PER_BATCH = 8192
@@ -49,13 +49,14 @@ class LanguageModel:
         self.config = loaded.config
         self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
+        self.language = Language(self.model, self.tokenizer)
 
     def generate(self, prompts: str | Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]:
         """For each prompt the texts that continue it, as many as `options.samples`."""
         options = options or GenerationOptions()
         texts = [prompts] if isinstance(prompts, str) else list(prompts)
         pieces: dict[int, list[str]] = {number: [] for number in range(len(texts) * options.samples)}
-        for number, piece in Generation(self.model, self.tokenizer, texts, options).run():
+        for number, piece in Generation(self.language, texts, options).run():
             pieces[number].append(piece)
         joined = ["".join(parts) for parts in pieces.values()]
         return [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
@@ -65,7 +66,7 @@ class LanguageModel:
         options = options or GenerationOptions()
         if options.samples != 1:
             raise UserError(f"samples is {options.samples}, but one text is streamed at a time")
-        for _, piece in Generation(self.model, self.tokenizer, [prompt], options).run():
+        for _, piece in Generation(self.language, [prompt], options).run():
             yield piece
 
     def attention(self, text: str, target: str | None = None) -> AttentionMaps:

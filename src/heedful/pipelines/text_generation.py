@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heedful.data.tokenizer import Tokenizer
-from heedful.decoding.hypothesis import Request
+from heedful.decoding.hypothesis import Hypothesis, Request
+from heedful.decoding.lane import Progress
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode_stepwise
 from heedful.errors import UserError
@@ -21,7 +22,7 @@ from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
 from heedful.pipelines.text_stream import TextStream
 
-# A request's number is that of its sample, plus this times the number of times that the context was full.
+# Random numbers go by the number of the sample, plus this times the number of times that the context was full.
 ROUND = 2**32
 MOST_AT_A_TIME = 64
 
@@ -47,93 +48,120 @@ class GenerationOptions:
                 raise UserError(f"{name} is {getattr(self, name)}, but must be at least 1")
         if not 0 <= self.temperature < math.inf:
             raise UserError(f"temperature is {self.temperature}, but must be 0 or more")
-        self.search(1)
+        # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
+        SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
 
-    def search(self, tokens: int) -> DecodingOptions:
-        """The search for so many tokens more."""
+    @property
+    def search(self) -> DecodingOptions:
+        """How tokens are chosen; the seed and the number of tokens are those of each request."""
         sampling = None
         if self.temperature > 0:
-            sampling = SamplingOptions(self.temperature, self.top_k, self.top_p, self.seed)
-        return DecodingOptions(max_length=tokens, sampling=sampling)
+            sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
+        return DecodingOptions(sampling=sampling)
 
 
 class LongPromptWarning(UserWarning):
     """A prompt was longer than the model's context, and its beginning was left out."""
 
 
-class _Sample:
-    """One text under way."""
+@dataclass(frozen=True)
+class Language:
+    """A language model and its vocabulary."""
 
-    def __init__(self, tokens: list[int], stream: TextStream) -> None:
-        self.tokens, self.stream = tokens, stream
-        self.generated = 0
+    model: DecoderOnly | XLNet
+    tokenizer: Tokenizer
+
+    @property
+    def context(self) -> int | None:
+        """The most tokens that the model can see at a time, if its positions set a limit."""
+        return None if self.model.longest_target(0) is None else self.model.max_length
+
+
+class Sample:
+    """One text under way: what it is made of, and what is asked of decoding next.
+
+    `number` tells it from the other samples of the same seed.
+    """
+
+    def __init__(self, language: Language, prompt: str, options: GenerationOptions, number: int = 0) -> None:
+        self.language, self.options, self.number = language, options, number
+        self.stream = TextStream(language.tokenizer, options.stop)
+        self.tokens = self._fitted(language.tokenizer.encode(prompt))
+        self.generated = self.rounds = 0
         self.over = False
 
-
-class Generation:
-    """All samples of all prompts, generated side by side."""
-
-    def __init__(
-        self, model: DecoderOnly | XLNet, tokenizer: Tokenizer, prompts: Sequence[str], options: GenerationOptions
-    ) -> None:
-        self.model, self.options = model, options
-        self.context = None if model.longest_target(0) is None else model.max_length
-        self.pieces: list[tuple[int, str]] = []
-        self.samples: list[_Sample] = []
-        for prompt in prompts:
-            tokens = self._fitted(tokenizer.encode(prompt))
-            streams = [TextStream(tokenizer, options.stop) for _ in range(options.samples)]
-            self.samples += [_Sample(list(tokens), stream) for stream in streams]
-
     def _fitted(self, tokens: list[int]) -> list[int]:
-        if self.context is None or len(tokens) < self.context:
+        context = self.language.context
+        if context is None or len(tokens) < context:
             return tokens
-        half = self.context // 2
+        half = context // 2
         warnings.warn(
             LongPromptWarning(
-                f"the prompt has {len(tokens)} tokens, but the model's context {self.context}: "
-                f"only the last {half} are used"
+                f"the prompt has {len(tokens)} tokens, but the model's context {context}: only the last {half} are used"
             ),
             stacklevel=4,
         )
         return tokens[-half:]
 
+    def request(self, index: int) -> Request:
+        """What is to be decoded next, until the text is over or the context full."""
+        context = self.language.context
+        if context is not None and len(self.tokens) >= context:
+            self.tokens = self.tokens[-(context // 2) :]
+        most = self.options.max_tokens - self.generated
+        draw = (self.options.seed, self.number + self.rounds * ROUND)
+        self.rounds += 1
+        return Request(index, self.tokens[:], max_length=most, draw=draw)
+
+    def take(self, token: int) -> str:
+        """Take in a token; gives the text that is certain now, and knows whether it is `over`."""
+        self.tokens.append(token)
+        self.generated += 1
+        piece = self.stream.add(token)
+        self.over = self.stream.stopped or self.generated >= self.options.max_tokens
+        return piece
+
+    def end(self, hypotheses: Sequence[Hypothesis]) -> None:
+        """Take in the end of a request: that of the text, or only that of the context."""
+        self.over = self.over or any(each.finished for each in hypotheses)
+
+
+class Generation:
+    """All samples of all prompts, generated side by side."""
+
+    def __init__(self, language: Language, prompts: Sequence[str], options: GenerationOptions) -> None:
+        self.model, self.options = language.model, options
+        self.pieces: list[tuple[int, str]] = []
+        count = options.samples
+        self.samples = [
+            Sample(language, prompt, options, place * count + number)
+            for place, prompt in enumerate(prompts)
+            for number in range(count)
+        ]
+
     def run(self) -> Iterator[tuple[int, str]]:
         """Pieces of text, each with the number of its sample, as they are generated."""
-        number = 0
         while any(not sample.over for sample in self.samples):
-            yield from self._round(number)
-            number += 1
+            yield from self._round()
         for index, sample in enumerate(self.samples):
             rest = sample.stream.finish()
             if rest:
                 yield index, rest
 
-    def _round(self, number: int) -> Iterator[tuple[int, str]]:
+    def _round(self) -> Iterator[tuple[int, str]]:
         """Go on with all samples, until the context is full."""
-        running = {index: sample for index, sample in enumerate(self.samples) if not sample.over}
-        most = max(self.options.max_tokens - sample.generated for sample in running.values())
-        requests = []
-        for index, sample in running.items():
-            if self.context is not None and len(sample.tokens) >= self.context:
-                sample.tokens = sample.tokens[-(self.context // 2) :]
-            requests.append(Request(index + number * ROUND, sample.tokens[:]))
+        requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
         with one_thread(), flushed_denormals():
-            steps = decode_stepwise(self.model, requests, self.options.search(most), MOST_AT_A_TIME, self._watch)
-            for results in steps:
+            for results in decode_stepwise(self.model, requests, self.options.search, MOST_AT_A_TIME, self._watch):
                 for result in results:
-                    if any(each.finished for each in result.hypotheses):
-                        self.samples[result.index % ROUND].over = True
+                    self.samples[result.index].end(result.hypotheses)
                 yield from self.pieces
                 self.pieces.clear()
 
-    def _watch(self, index: int, row: int, token: int) -> bool:
+    def _watch(self, progress: Progress) -> bool:
         """Take in a token of a sample, and say whether it goes on."""
-        sample = self.samples[index % ROUND]
-        sample.tokens.append(token)
-        sample.generated += 1
-        piece = sample.stream.add(token)
+        sample = self.samples[progress.index]
+        piece = sample.take(progress.last[0])
         if piece:
-            self.pieces.append((index % ROUND, piece))
-        sample.over = sample.stream.stopped or sample.generated >= self.options.max_tokens
+            self.pieces.append((progress.index, piece))
         return not sample.over

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
 import torch
 
 from heedful.alignment import Aligner, Alignment
+from heedful.config import require
 from heedful.data.cleaning import clean_text
 from heedful.data.tokenizer import Tokenizer, words
 from heedful.decoding.hypothesis import Hypothesis, Request
@@ -22,6 +23,7 @@ from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.pipelines.next_words import NextWord, NextWords
 from heedful.pipelines.translation_attention import translation_attention
 from heedful.segmentation import Piece, split_line
 from heedful.tasks.translation import collate, token_log_probabilities
@@ -63,6 +65,20 @@ class Score:
     score: float
 
 
+@dataclass(frozen=True)
+class PreparedText:
+    """A text in pieces, the token ids of each, and the ids that its translation is to begin with."""
+
+    pieces: list[Piece]
+    sources: list[list[int]]
+    prefix: list[int]
+
+    def requests(self, indices: Iterable[int]) -> list[Request]:
+        """What is to be decoded, a piece each; a text may be blank, and have none."""
+        numbered = zip(indices, self.sources, strict=False)  # there may be more indices than pieces
+        return [Request(index, source, () if place else self.prefix) for place, (index, source) in enumerate(numbered)]
+
+
 class Translator:
     """A translation model, ready to use."""
 
@@ -93,26 +109,48 @@ class Translator:
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         options = options or DecodingOptions(beam=beam, nbest=nbest)
-        pieces = [self._pieces(index, clean_text(line)) for index, line in enumerate(lines)]
-        numbers = [
-            (first_index + index) * MOST_PIECES + number
-            for index, group in enumerate(pieces)
-            for number in range(len(group))
-        ]
-        sources = self.tokenizer.encode_batch([piece.text for group in pieces for piece in group])
-        start = self.tokenizer.encode(clean_text(prefix)) if prefix.strip() else []
+        prepared = self.prepare(lines, prefix)
         requests = [
-            Request(number, source, () if number % MOST_PIECES else start)
-            for number, source in zip(numbers, sources, strict=True)
+            request
+            for number, each in enumerate(prepared, first_index)
+            for request in each.requests(range(number * MOST_PIECES, (number + 1) * MOST_PIECES))
         ]
         with one_thread(), flushed_denormals():
             at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
-            decoded = {each.index: each for each in decode(self.model, requests, options, at_a_time)}
-            results = (
-                self._translation(source, decoded[number].hypotheses, alignment)
-                for number, source in zip(numbers, sources, strict=True)
+            decoded = {each.index: each.hypotheses for each in decode(self.model, requests, options, at_a_time)}
+            results = (decoded[request.index] for request in requests)
+            return [self.finish(each, list(islice(results, len(each.pieces))), alignment) for each in prepared]
+
+    def prepare(self, lines: Sequence[str], prefix: str = "") -> list[PreparedText]:
+        """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
+        pieces = [self._pieces(index, clean_text(line)) for index, line in enumerate(lines)]
+        sources = iter(self.tokenizer.encode_batch([piece.text for group in pieces for piece in group]))
+        start = self.tokenizer.encode(clean_text(prefix)) if prefix.strip() else []
+        if len(start) > self.model.max_length:
+            raise UserError(
+                f"the prefix has {len(start)} subwords, more than the {self.model.max_length} that the model takes"
             )
-            return [_join(group, list(islice(results, len(group)))) for group in pieces]
+        return [PreparedText(group, list(islice(sources, len(group))), start) for group in pieces]
+
+    def finish(self, prepared: PreparedText, found: Sequence[list[Hypothesis]], alignment: bool) -> Translation:
+        """The translation of a text, from the hypotheses for each of its pieces."""
+        pairs = zip(prepared.sources, found, strict=True)
+        return _join(prepared.pieces, [self._translation(source, each, alignment) for source, each in pairs])
+
+    def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
+        """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
+        require(count, "count", 1)
+        (prepared,) = self.prepare([text], prefix)
+        if not prepared.sources:
+            return []
+        found = NextWords(self.model, self.tokenizer, prepared.sources[0], prepared.prefix).find(count)
+        if prefix[-1:].isspace():
+            found = [replace(word, text=word.text.removeprefix(" ")) for word in found]
+        return found
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        """Target tokens as one line of text."""
+        return _BREAKS.sub(" ", self.tokenizer.decode(tokens))
 
     def attention(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM) -> AttentionMaps:
         """What the model attends to while it translates a text, into `target` or what it finds itself."""
@@ -136,7 +174,7 @@ class Translator:
             alignments = self._aligner.align([source] * len(hypotheses), [each.tokens for each in hypotheses])
         nbest = [
             Translation(
-                _BREAKS.sub(" ", self.tokenizer.decode(each.tokens)),
+                self.text_of(each.tokens),
                 each.score,
                 [self.tokenizer.token_text(token) for token in each.tokens],
                 each.token_scores,

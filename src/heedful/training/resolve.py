@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from heedful.config import from_dict, merge, nearest, read_json, to_dict
+from heedful.cores import available_cores
 from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.jobs.job import Choice, Job, PreparedJob
-from heedful.machine import available_cores, choose_device, supports_bf16
+from heedful.machine import choose_device, supports_bf16
 from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
 from heedful.models.parameter_count import PUBLISHED_MILLIONS, counted

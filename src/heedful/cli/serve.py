@@ -1,0 +1,98 @@
+"""`heedful serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from heedful.errors import UserError
+
+MEBIBYTE = 2**20
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is all of them.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option("--workers", type=int, help="Processes that compute; by default one for each core.")
+@click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, a line each.")
+@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds that a request may take.")
+@click.option("--queue", type=int, default=256, show_default=True, help="Texts waiting or under way, in all.")
+@click.option("--max-texts", type=int, default=128, show_default=True, help="Texts of one request.")
+@click.option("--max-characters", type=int, default=20_000, show_default=True, help="Characters of one text.")
+@click.option("--max-tokens", type=int, default=4096, show_default=True, help="Tokens that a sample may have.")
+@click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
+    """Serve models over HTTP: an API, described in /openapi.json, and a web page.
+
+    A model is known to clients by the name of its folder, or by another one if it is given as NAME=FOLDER.
+    Clients of OpenAI's completions and embeddings and of LibreTranslate work as they are.
+
+    \b
+    heedful serve en-de
+    heedful serve en-de my-gpt mood=runs/classifier-7 --port 9000
+    """
+    from heedful.server.settings import Limits, ServerSettings
+
+    if options["workers"] is not None and options["workers"] < 1:
+        raise UserError(f"--workers is {options['workers']}, but must be at least 1")
+    for name in ("timeout", "queue", "max_texts", "max_characters", "max_tokens", "max_body"):
+        if options[name] <= 0:
+            raise UserError(f"--{name.replace('_', '-')} is {options[name]}, but must be above 0")
+    if options["max_texts"] > options["queue"]:
+        raise UserError(f"--max-texts is {options['max_texts']}, more than --queue, which is {options['queue']}")
+    limits = Limits(
+        body_bytes=options["max_body"] * MEBIBYTE,
+        characters=options["max_characters"],
+        texts=options["max_texts"],
+        queue=options["queue"],
+        seconds=options["timeout"],
+        tokens=options["max_tokens"],
+    )
+    settings = ServerSettings(
+        named(models), options["workers"], options["device"], _keys(options["api_key_file"]), limits
+    )
+    try:
+        from heedful.server.front.serve import serve as run
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "pydantic", "starlette"):
+            raise
+        raise UserError(f"serving needs {error.name}, which is not installed: pip install 'heedful[serve]'") from None
+    run(settings, host, port)
+
+
+def named(models: tuple[str, ...]) -> dict[str, str]:
+    """Folders by the name that clients know them by."""
+    found: dict[str, str] = {}
+    for given in models:
+        name, equals, folder = given.partition("=")
+        if not equals or Path(given).is_dir():
+            name, folder = Path(given).resolve().name, given
+        if not name or not folder:
+            raise UserError(f"{given!r} is no model: write FOLDER, or NAME=FOLDER")
+        if name in found:
+            raise UserError(f"two models have the name {name!r}: give one another name, as in NAME={folder}")
+        found[name] = folder
+    return found
+
+
+def _keys(file: str | None) -> tuple[str, ...]:
+    if file is None:
+        return ()
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the API keys in {file}: {error}") from None
+    keys = tuple(line.strip() for line in lines if line.strip())
+    if not keys:
+        raise UserError(f"{file} holds no API key: write one a line")
+    return keys

@@ -1,0 +1,64 @@
+"""Errors that clients see, as JSON with a status of HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of error: its status, its name, and when it comes about."""
+
+    status: int
+    name: str
+    meaning: str
+
+
+BAD_REQUEST = Kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
+UNAUTHORIZED = Kind(401, "unauthorized", "The API key is missing or wrong.")
+NOT_FOUND = Kind(404, "not_found", "There is no such model, or no such page.")
+NOT_ALLOWED = Kind(405, "method_not_allowed", "The page is there, but not with this method.")
+SLOW_BODY = Kind(408, "request_timeout", "The request did not arrive in time.")
+TOO_LARGE = Kind(413, "too_large", "The request has more bytes than the server takes.")
+UNSUPPORTED = Kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
+INVALID = Kind(422, "invalid_request", "The request does not fit its description.")
+BUSY = Kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
+BROKEN = Kind(500, "internal_error", "A fault of the server's.")
+UNAVAILABLE = Kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
+TIMEOUT = Kind(504, "timeout", "The answer was not there in time.")
+
+KINDS = {
+    kind.status: kind
+    for kind in (
+        BAD_REQUEST,
+        UNAUTHORIZED,
+        NOT_FOUND,
+        NOT_ALLOWED,
+        SLOW_BODY,
+        TOO_LARGE,
+        UNSUPPORTED,
+        INVALID,
+        BUSY,
+        BROKEN,
+        UNAVAILABLE,
+        TIMEOUT,
+    )
+}
+
+
+@dataclass
+class ApiError(Exception):
+    """An error to answer a request with."""
+
+    kind: Kind
+    message: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def body(self) -> dict[str, dict[str, str]]:
+        """What the client reads."""
+        return {"error": {"type": self.kind.name, "message": self.message}}
+
+
+def try_again(kind: Kind, message: str) -> ApiError:
+    """An error that will pass."""
+    return ApiError(kind, message, {"Retry-After": "1"})

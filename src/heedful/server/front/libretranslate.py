@@ -1,0 +1,145 @@
+"""/translate and /languages, as clients of LibreTranslate expect them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Depends
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError
+from heedful.server.front.guard import Keys, unauthorized
+from heedful.server.front.language_names import NAMES
+from heedful.server.front.limits import listed
+from heedful.server.front.requests import Desk, desk, errors, json_answer
+from heedful.server.front.schemas import Answer, ErrorDetail, Strict, Text, Texts
+from heedful.server.messages import ModelCard
+
+router = APIRouter(tags=["LibreTranslate"])
+TheDesk = Annotated[Desk, Depends(desk)]
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+BEAM = 5
+
+
+class LibreRequest(Strict):
+    """A text, or several, to translate from one language to another; the source may be `auto`."""
+
+    q: Text | Texts
+    source: Annotated[str, Field(min_length=1)] = "auto"
+    target: Annotated[str, Field(min_length=1)]
+    format: Literal["text"] = "text"
+    alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give.")] = 0
+    api_key: str | None = None
+
+
+class LibreTranslation(Answer):
+    """The translation, or one for each text; and others, where they were asked for."""
+
+    translatedText: str | list[str]
+    alternatives: list[str] | list[list[str]] | None = None
+
+
+class LibreLanguage(Answer):
+    """A language that texts can be translated from, and those to which."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class LibreError(Answer):
+    """What went wrong, in words."""
+
+    error: str | ErrorDetail
+
+
+BODY = {
+    "required": True,
+    "content": {kind: {"schema": {"$ref": "#/components/schemas/LibreRequest"}} for kind in (JSON, FORM)},
+}
+
+
+@router.post(
+    "/translate",
+    response_model=LibreTranslation,
+    responses=errors(415, model=LibreError),
+    openapi_extra={"requestBody": BODY},
+)
+async def translate(request: Request, desk: TheDesk) -> Response:
+    """Translate texts."""
+    try:
+        body = _body(request.headers.get("content-type", ""), await request.body())
+        if not request.state.authorized and not Keys(desk.pool.settings.keys).accept(body.api_key or ""):
+            raise unauthorized()
+        texts = listed(body.q, desk.limits)
+        model = _model(_pairs(desk.pool.models.values()), body.source, body.target)
+        nbest = 1 + body.alternatives
+        options = {"beam": max(BEAM, nbest), "nbest": nbest, "prefix": "", "alignment": False}
+        answer = await desk.run(model, "translate", texts, **options)
+    except ApiError as error:
+        return _refusal(error)
+    found = [each["text"] for each in answer.values]
+    others = [[other["text"] for other in (each["nbest"] or [])[1:]] for each in answer.values]
+    several = isinstance(body.q, list)
+    shown: dict[str, Any] = {"translatedText": found if several else found[0]}
+    if body.alternatives:
+        shown["alternatives"] = others if several else others[0]
+    return json_answer(shown)
+
+
+def _refusal(error: ApiError) -> Response:
+    answer = json_answer({"error": error.message})
+    answer.status_code = error.kind.status
+    answer.headers.update(error.headers)
+    return answer
+
+
+def _body(content_type: str, body: bytes) -> LibreRequest:
+    kind = content_type.partition(";")[0].strip().lower()
+    try:
+        if kind == JSON:
+            return LibreRequest.model_validate(json.loads(body))
+        if kind == FORM:
+            fields = parse_qs(body.decode(), keep_blank_values=True, strict_parsing=bool(body))
+            single = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+            return LibreRequest.model_validate(single, strict=False)
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        raise ApiError(INVALID, "; ".join(found[:5])) from None
+    except (ValueError, RecursionError):
+        raise ApiError(INVALID, f"the body is no valid {kind}") from None
+    raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")
+
+
+def _pairs(models: Iterable[ModelCard]) -> dict[tuple[str, str], str]:
+    """Source and target language -> the first model that translates so."""
+    pairs: dict[tuple[str, str], str] = {}
+    for card in models:
+        if "translate" in card.verbs and card.source_language and card.target_language:
+            pairs.setdefault((card.source_language, card.target_language), card.name)
+    return pairs
+
+
+def _model(pairs: dict[tuple[str, str], str], source: str, target: str) -> str:
+    fitting = [name for (its_source, its_target), name in pairs.items() if its_target == target]
+    if source == "auto" and len(fitting) == 1:
+        return fitting[0]
+    if (source, target) in pairs:
+        return pairs[source, target]
+    known = ", ".join(f"{a} to {b}" for a, b in pairs) or "none"
+    raise ApiError(BAD_REQUEST, f"no model translates from {source} to {target}; the languages are: {known}")
+
+
+@router.get("/languages", response_model=list[LibreLanguage], responses=errors(model=LibreError))
+async def languages(desk: TheDesk) -> Response:
+    """The languages of all translation models that know theirs."""
+    targets: dict[str, list[str]] = {}
+    for source, target in _pairs(desk.pool.models.values()):
+        targets.setdefault(source, []).append(target)
+        targets.setdefault(target, [])
+    return json_answer([{"code": code, "name": NAMES.get(code, code), "targets": to} for code, to in targets.items()])

@@ -1,0 +1,32 @@
+"""The limits of texts, checked after a request's form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from heedful.server.front.errors import INVALID, ApiError
+from heedful.server.settings import Limits
+
+
+def listed(texts: Any, limits: Limits) -> list[Any]:
+    """One text or several, as a list that is not too long, of texts that are not."""
+    several = texts if isinstance(texts, list) else [texts]
+    if len(several) > limits.texts:
+        raise ApiError(INVALID, f"{len(several)} texts in one request: the server takes {limits.texts}")
+    inputs = [tuple(each) if isinstance(each, list) else each for each in several]
+    check_length([part for each in inputs for part in (each if isinstance(each, tuple) else (each,))], limits)
+    return inputs
+
+
+def check_length(texts: Iterable[str], limits: Limits) -> None:
+    """Refuse a text that is too long."""
+    for text in texts:
+        if len(text) > limits.characters:
+            raise ApiError(INVALID, f"a text has {len(text)} characters: the server takes {limits.characters} a text")
+
+
+def check_tokens(tokens: int, limits: Limits) -> None:
+    """Refuse to generate more than the server is set up for."""
+    if tokens > limits.tokens:
+        raise ApiError(INVALID, f"max_tokens is {tokens}: the server generates {limits.tokens} at most")

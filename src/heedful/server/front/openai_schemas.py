@@ -1,0 +1,127 @@
+"""What clients of OpenAI's completions and embeddings send and get."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from heedful.server.front.schemas import Answer, Strict, Text, Texts
+
+
+class CompletionRequest(Strict):
+    """Text to continue; fields that only other servers heed must have the value that asks for nothing."""
+
+    model: str
+    prompt: Text | Texts = ""
+    max_tokens: Annotated[int, Field(ge=1, json_schema_extra={"x-limit": "tokens"})] | None = 16
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=16)] | None = 1
+    stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    logprobs: Annotated[int, Field(ge=0, le=5)] | None = None
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    user: Annotated[str | None, Field(description="Has no effect.")] = None
+    echo: Annotated[Literal[False] | None, Field(description="The prompt is not sent back.")] = False
+    suffix: Annotated[None, Field(description="Text is continued at its end only.")] = None
+    best_of: Annotated[Literal[1] | None, Field(description="All samples are given.")] = None
+    presence_penalty: Annotated[float, Field(ge=0, le=0)] | None = 0.0
+    frequency_penalty: Annotated[float, Field(ge=0, le=0)] | None = 0.0
+
+
+class StreamOptions(Strict):
+    """What a stream tells besides."""
+
+    include_usage: bool | None = False
+    include_obfuscation: Annotated[bool | None, Field(description="Has no effect.")] = None
+
+
+class Logprobs(Answer):
+    """Tokens, their log-probabilities, and those of the likeliest in their places."""
+
+    tokens: list[str]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float]] | None
+    text_offset: list[int]
+
+
+class Choice(Answer):
+    """One sample, and whether it came to its end (`stop`) or to that of its room (`length`)."""
+
+    text: str
+    index: int
+    logprobs: Logprobs | None
+    finish_reason: Literal["stop", "length"] | None
+
+
+class Usage(Answer):
+    """Tokens read and made."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Completion(Answer):
+    """The samples of all prompts."""
+
+    id: str
+    object: Literal["text_completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage | None
+
+
+class EmbeddingRequest(Strict):
+    """Texts to turn into vectors."""
+
+    model: str
+    input: Text | Texts
+    encoding_format: Literal["float", "base64"] = "float"
+    user: Annotated[str | None, Field(description="Has no effect.")] = None
+
+
+class Embedding(Answer):
+    """A vector: numbers, or its 32-bit floats (little-endian) as base64."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingUsage(Answer):
+    """Tokens read."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embeddings(Answer):
+    """A vector for each text, in order."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: EmbeddingUsage
+
+
+class OpenAIModel(Answer):
+    """A model that is served."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class OpenAIModels(Answer):
+    """All models that are served."""
+
+    object: Literal["list"]
+    data: list[OpenAIModel]
+
+
+CompletionRequest.model_rebuild()

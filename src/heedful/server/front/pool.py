@@ -1,0 +1,209 @@
+"""All workers: who gets a request, how many may wait, and what happens when a worker dies."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from heedful.cores import available_cores
+from heedful.server.front.errors import BAD_REQUEST, BROKEN, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
+from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess
+from heedful.server.messages import Cancel, Done, Failed, ModelCard, Report, Run, WorkerState
+from heedful.server.settings import ServerSettings
+
+# A request is spread over the workers in parts of at most so many inputs.
+LARGEST_PART = 16
+# Seconds until a worker that died is started again; twice as long each time, up to the longest.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
+# Seconds that the answer to a question about a worker's state may take.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is wanted of a model."""
+
+    model: str
+    verb: str
+    inputs: Sequence[Any]
+    options: dict[str, Any]
+
+    @property
+    def weight(self) -> int:
+        """How many sentences each input makes."""
+        return int(self.options.get("samples", 1))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer for each input, and remarks on some of them, in words."""
+
+    values: list[Any]
+    remarks: list[str]
+
+
+class WorkerPool:
+    """The workers of a server."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings, self.limits = settings, settings.limits
+        self.workers: list[WorkerProcess] = []
+        self.models: dict[str, ModelCard] = {}
+        self.numbers = count()
+        self.closing = False
+        self.restarts = 0
+        self._restarting: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Start all workers; a model that cannot be loaded is a UserError."""
+        first = WorkerProcess(self.settings, self._lost)
+        self.workers.append(first)
+        try:
+            await first.start()
+            number = self.settings.workers or (available_cores() if first.device == "cpu" else 1)
+            others = [WorkerProcess(self.settings, self._lost) for _ in range(number - 1)]
+            self.workers += others
+            await asyncio.gather(*(worker.start() for worker in others))
+        except BaseException:
+            await self.stop()
+            raise
+        self.models = {card.name: card for card in first.models}
+
+    async def stop(self) -> None:
+        """End all workers; what they are at is lost."""
+        self.closing = True
+        for task in self._restarting:
+            task.cancel()
+        await asyncio.gather(*(worker.stop() for worker in self.workers if hasattr(worker, "process")))
+
+    @property
+    def load(self) -> int:
+        """How many inputs were given to workers and are not answered."""
+        return sum(worker.load for worker in self.workers)
+
+    async def run(self, order: Order) -> Answer:
+        """The answer to an order, whose inputs are spread over the workers."""
+        self._admit(order)
+        size = min(LARGEST_PART, -(-len(order.inputs) // max(1, len(self.workers))))
+        begins = range(0, len(order.inputs), max(1, size))
+        parts = [self._give(order, begin, begin + size, stream=False) for begin in begins]
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                found = [await _result(ticket) for _, ticket in parts]
+        except TimeoutError:
+            raise self._too_late() from None
+        finally:
+            self._give_up(parts)
+        remarks = [
+            f"text {begin + place + 1} {text}"
+            for begin, done in zip(begins, found, strict=True)
+            for place, text in done.remarks
+        ]
+        return Answer([value for done in found for value in done.value], remarks)
+
+    async def stream(self, order: Order) -> AsyncGenerator[Any]:
+        """Partial answers as they come, and last of all the `Answer`."""
+        self._admit(order)
+        parts = [self._give(order, 0, len(order.inputs), stream=True)]
+        ticket = parts[0][1]
+        assert ticket.partials is not None
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                while (value := await ticket.partials.get()) is not None:
+                    yield value
+                done = await _result(ticket)
+        except TimeoutError:
+            raise self._too_late() from None
+        finally:
+            self._give_up(parts)
+        yield Answer(done.value, [f"text {place + 1} {text}" for place, text in done.remarks])
+
+    async def states(self) -> list[WorkerState | None]:
+        """How each worker stands; None where one does not tell."""
+        return await asyncio.gather(*(self._state(worker) for worker in self.workers))
+
+    async def _state(self, worker: WorkerProcess) -> WorkerState | None:
+        if not worker.ready:
+            return None
+        ticket = Ticket(next(self.numbers), 0, asyncio.get_running_loop().create_future())
+        worker.tickets[ticket.number] = ticket
+        worker.send(Report(ticket.number))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                state = (await ticket.answer).value  # type: ignore[union-attr]
+                assert isinstance(state, WorkerState)
+                return state
+        except (TimeoutError, WorkerLostError):
+            return None
+        finally:
+            worker.tickets.pop(ticket.number, None)
+
+    def _admit(self, order: Order) -> None:
+        wanted = len(order.inputs) * order.weight
+        if wanted > self.limits.queue:
+            raise ApiError(BAD_REQUEST, f"this asks for {wanted} texts at a time: the server takes {self.limits.queue}")
+        if self.closing:
+            raise try_again(UNAVAILABLE, "the server is shutting down")
+        if not any(worker.ready for worker in self.workers):
+            raise try_again(UNAVAILABLE, "the workers are being started again: try again in a few seconds")
+        if self.load + wanted > self.limits.queue:
+            raise try_again(BUSY, f"{self.load} texts are waiting or under way already, and {self.limits.queue} may be")
+
+    def _give(self, order: Order, begin: int, end: int, stream: bool) -> tuple[WorkerProcess, Ticket]:
+        """Give a part of an order to the worker that has the least to do."""
+        worker = min((each for each in self.workers if each.ready), key=lambda each: each.load)
+        inputs = list(order.inputs[begin:end])
+        answer = asyncio.get_running_loop().create_future()
+        ticket = Ticket(next(self.numbers), len(inputs) * order.weight, answer, asyncio.Queue() if stream else None)
+        worker.tickets[ticket.number] = ticket
+        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream))
+        return worker, ticket
+
+    def _give_up(self, parts: list[tuple[WorkerProcess, Ticket]]) -> None:
+        """Let workers drop what is not answered: it took too long, the client is gone, or another part failed."""
+        for worker, ticket in parts:
+            if worker.tickets.pop(ticket.number, None):
+                worker.send(Cancel(ticket.number))
+            elif ticket.answer.done() and not ticket.answer.cancelled():
+                ticket.answer.exception()  # it counts as seen
+            else:
+                ticket.answer.cancel()
+
+    def _too_late(self) -> ApiError:
+        return ApiError(TIMEOUT, f"there was no answer within {self.limits.seconds:g} seconds")
+
+    def _lost(self, worker: WorkerProcess) -> None:
+        """A worker has died: another takes its place."""
+        if self.closing:
+            return
+        print("heedful: a worker ended unexpectedly, and is started again", file=sys.stderr, flush=True)
+        task = asyncio.get_running_loop().create_task(self._restart(self.workers.index(worker)))
+        self._restarting.add(task)
+        task.add_done_callback(self._restarting.discard)
+
+    async def _restart(self, place: int) -> None:
+        pause = FIRST_PAUSE
+        while not self.closing:
+            await asyncio.sleep(pause)
+            self.restarts += 1
+            self.workers[place] = worker = WorkerProcess(self.settings, self._lost)
+            try:
+                await worker.start()
+                return
+            except Exception as error:  # whatever it is, it may pass
+                print(f"heedful: a worker could not be started: {error}", file=sys.stderr, flush=True)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def _result(ticket: Ticket) -> Done:
+    try:
+        answer = await asyncio.shield(ticket.answer)
+    except WorkerLostError:
+        raise try_again(UNAVAILABLE, "the worker that had the request has ended: try again") from None
+    if isinstance(answer, Failed):
+        raise ApiError(BAD_REQUEST if answer.mistake else BROKEN, answer.message)
+    return answer

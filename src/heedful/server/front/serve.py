@@ -1,0 +1,71 @@
+"""Running the server until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from heedful.errors import UserError
+from heedful.server.front.app import build_app
+from heedful.server.front.pool import WorkerPool
+from heedful.server.settings import ServerSettings
+
+
+def serve(settings: ServerSettings, host: str, port: int) -> None:
+    """Load the models, listen, and come back when all that was under way at the end is answered."""
+    asyncio.run(_serve(settings, host, port))
+
+
+async def _serve(settings: ServerSettings, host: str, port: int) -> None:
+    listening = _listen(host, port)  # first: a port that is taken must not wait for the models
+    pool = WorkerPool(settings)
+    try:
+        await pool.start()
+        config = uvicorn.Config(
+            build_app(pool),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
+        )
+        address, actual_port = listening.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
+        # While it ends, being told so once more changes nothing.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        await _Server(config, pool).serve([listening])
+    finally:
+        listening.close()
+        await pool.stop()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        raise UserError(f"cannot listen on {host} port {port}: {error}") from None
+    return listening
+
+
+class _Server(uvicorn.Server):
+    """Refuses new requests as soon as it is told to stop, and finishes the others."""
+
+    def __init__(self, config: uvicorn.Config, pool: WorkerPool) -> None:
+        super().__init__(config)
+        self.pool = pool
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop; a second Ctrl-C does not wait."""
+        self.pool.closing = True
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True

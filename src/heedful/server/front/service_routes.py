@@ -1,0 +1,48 @@
+"""What is served, how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from heedful.server.front.metrics import CONTENT_TYPE, Metrics
+from heedful.server.front.requests import Desk, desk, errors, json_answer
+from heedful.server.front.schemas import HealthAnswer, ModelsAnswer
+
+router = APIRouter(tags=["service"])
+TheDesk = Annotated[Desk, Depends(desk)]
+
+
+@router.get("/api/models", response_model=ModelsAnswer, responses=errors())
+async def models(desk: TheDesk) -> Response:
+    """All models that are served."""
+    cards = [asdict(card) for card in desk.pool.models.values()]
+    for card in cards:
+        del card["verbs"]
+    return json_answer({"models": cards})
+
+
+@router.get("/healthz", response_model=HealthAnswer, responses=errors())
+async def health(desk: TheDesk) -> Response:
+    """Whether the server can work: 503 while it shuts down or has no worker."""
+    ready = sum(worker.ready for worker in desk.pool.workers)
+    able = bool(ready) and not desk.pool.closing
+    answer = json_answer({"status": "ok" if able else "unavailable", "workers": ready})
+    answer.status_code = 200 if able else 503
+    return answer
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={**errors(), 200: {"description": "Figures in the text format of Prometheus."}},
+)
+async def metrics(request: Request, desk: TheDesk) -> Response:
+    """Figures for Prometheus."""
+    counted: Metrics = request.app.state.metrics
+    text = counted.text(desk.pool.load, desk.pool.restarts, await desk.pool.states())
+    return PlainTextResponse(text, media_type=CONTENT_TYPE)

@@ -1,0 +1,115 @@
+"""/api/generate, classify, tag, fill, embed and attention."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from heedful.server.front.events import EventStream, event
+from heedful.server.front.limits import check_length, check_tokens, listed
+from heedful.server.front.pool import Answer
+from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
+from heedful.server.front.schemas import (
+    AttentionAnswer,
+    AttentionOfImageRequest,
+    AttentionOfTextRequest,
+    ClassifyAnswer,
+    ClassifyImageRequest,
+    ClassifyTextRequest,
+    EmbedAnswer,
+    EmbedRequest,
+    FillAnswer,
+    FillRequest,
+    GenerateAnswer,
+    GenerateRequest,
+    TagAnswer,
+    TextsRequest,
+)
+
+router = APIRouter()
+TheDesk = Annotated[Desk, Depends(desk)]
+# Other tokens that could have stood in a place, where probabilities are asked for.
+RUNNERS_UP = 5
+STREAM = event_stream("The samples; or with `stream` events: a `token` each, then `done` or `error`.")
+
+
+@router.post("/api/generate", response_model=GenerateAnswer, responses={**errors(), **STREAM}, tags=["language models"])
+async def generate(body: GenerateRequest, desk: TheDesk) -> Response:
+    """Continue a text."""
+    check_length([body.prompt, *body.stop], desk.limits)
+    check_tokens(body.max_tokens, desk.limits)
+    options = {
+        **body.model_dump(include={"max_tokens", "temperature", "top_k", "top_p", "seed", "samples"}),
+        "stop": tuple(body.stop),
+        "runners_up": RUNNERS_UP if body.probabilities else 0,
+    }
+    if body.stream:
+        return await EventStream.begin(_events(desk.stream(body.model, "generate", [body.prompt], **options)))
+    answer = await desk.run(body.model, "generate", [body.prompt], **options)
+    samples = [
+        {"text": each["text"], "tokens": each["tokens"] if body.probabilities else None} for each in answer.values
+    ]
+    return json_answer({"samples": samples, "remarks": answer.remarks})
+
+
+async def _events(stream: AsyncGenerator[Any]) -> AsyncGenerator[bytes]:
+    async with aclosing(stream):
+        async for value in stream:
+            if isinstance(value, Answer):
+                yield event({"remarks": value.remarks}, "done")
+            else:
+                yield event(value, "token")
+
+
+@router.post("/api/classify", response_model=ClassifyAnswer, responses=errors(), tags=["texts and images"])
+async def classify(body: ClassifyTextRequest | ClassifyImageRequest, desk: TheDesk) -> Response:
+    """Label texts, pairs of texts, or an image."""
+    if isinstance(body, ClassifyImageRequest):
+        answer = await desk.run(body.model, "classify_images", [body.image], resolution=body.resolution)
+    else:
+        answer = await desk.run(body.model, "classify", listed(body.text, desk.limits))
+    return json_answer({"results": answer.values, "remarks": answer.remarks})
+
+
+@router.post("/api/tag", response_model=TagAnswer, responses=errors(), tags=["texts and images"])
+async def tag(body: TextsRequest, desk: TheDesk) -> Response:
+    """Tag the words of texts."""
+    answer = await desk.run(body.model, "tag", listed(body.text, desk.limits))
+    return json_answer({"results": answer.values, "remarks": answer.remarks})
+
+
+@router.post("/api/fill", response_model=FillAnswer, responses=errors(), tags=["language models"])
+async def fill(body: FillRequest, desk: TheDesk) -> Response:
+    """Guess the words behind each `[MASK]`."""
+    answer = await desk.run(body.model, "fill", listed(body.text, desk.limits), top=body.top)
+    return json_answer({"results": answer.values, "remarks": answer.remarks})
+
+
+@router.post("/api/embed", response_model=EmbedAnswer, responses=errors(), tags=["texts and images"])
+async def embed(body: EmbedRequest, desk: TheDesk) -> Response:
+    """Turn texts into vectors."""
+    answer = await desk.run(body.model, "embed", listed(body.text, desk.limits), normalize=body.normalize)
+    vectors = [floats(data) for data, _ in answer.values]
+    return json_answer({"vectors": vectors, "remarks": answer.remarks})
+
+
+def floats(data: bytes) -> list[float]:
+    """The numbers of a vector that came as bytes."""
+    return list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+@router.post("/api/attention", response_model=AttentionAnswer, responses=errors(), tags=["looking inside"])
+async def attention(body: AttentionOfTextRequest | AttentionOfImageRequest, desk: TheDesk) -> Response:
+    """Every attention weight for a text, or an image."""
+    if isinstance(body, AttentionOfImageRequest):
+        answer = await desk.run(body.model, "attention_of_images", [body.image])
+    else:
+        check_length([body.text, body.target or ""], desk.limits)
+        options = {} if body.target is None else {"target": body.target}
+        answer = await desk.run(body.model, "attention", [body.text], **options)
+    return Response(answer.values[0], media_type="application/json")

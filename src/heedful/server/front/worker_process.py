@@ -1,0 +1,117 @@
+"""One worker as the front process sees it: its process, the connection, and what it is at."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from heedful.errors import UserError
+from heedful.server.channel import frame, read_frame
+from heedful.server.messages import Done, Failed, ModelCard, Partial, Ready, Refused
+from heedful.server.settings import ServerSettings
+
+
+class WorkerLostError(Exception):
+    """The worker that had the request is gone."""
+
+
+@dataclass
+class Ticket:
+    """A request that a worker is at: its share of the load, its partial answers, and its last one."""
+
+    number: int
+    inputs: int
+    answer: asyncio.Future[Done | Failed]
+    partials: asyncio.Queue[Any] | None = None
+
+
+@dataclass
+class WorkerProcess:
+    """A worker process and what waits for it."""
+
+    settings: ServerSettings
+    lost: Callable[[WorkerProcess], None]
+    tickets: dict[int, Ticket] = field(default_factory=dict)
+    models: list[ModelCard] = field(default_factory=list)
+    device: str = ""
+    ready: bool = False
+
+    async def start(self) -> None:
+        """Start the process, and wait until it has loaded its models."""
+        own, its = socket.socketpair()
+        context = multiprocessing.get_context("spawn")
+        arguments = (its, self.settings.models, self.settings.device)
+        self.process = context.Process(target=_work, args=arguments, name="heedful-worker", daemon=True)
+        await asyncio.to_thread(self.process.start)
+        its.close()
+        self.reader, self.writer = await asyncio.open_connection(sock=own)
+        try:
+            (first,) = await read_frame(self.reader)
+        except asyncio.IncompleteReadError:
+            raise UserError("a worker ended before it had loaded its models, perhaps for lack of memory") from None
+        if isinstance(first, Refused):
+            raise UserError(first.message)
+        assert isinstance(first, Ready)
+        self.models, self.device, self.ready = first.models, first.device, True
+        self.listening = asyncio.create_task(self._listen())
+
+    @property
+    def load(self) -> int:
+        """How many inputs it has been given and not answered."""
+        return sum(ticket.inputs for ticket in self.tickets.values())
+
+    def send(self, message: Any) -> None:
+        """Tell it something, without waiting."""
+        self.writer.write(frame([message]))
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                for message in await read_frame(self.reader):
+                    self._take(message)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.ready = False
+            for ticket in self.tickets.values():
+                if not ticket.answer.done():
+                    ticket.answer.set_exception(WorkerLostError())
+                    if ticket.partials:
+                        ticket.partials.put_nowait(None)
+            self.tickets.clear()
+            self.writer.close()
+            self.lost(self)
+
+    def _take(self, message: Partial | Done | Failed) -> None:
+        ticket = self.tickets.get(message.number)
+        if ticket is None:  # it was given up meanwhile
+            return
+        if isinstance(message, Partial):
+            assert ticket.partials is not None
+            ticket.partials.put_nowait(message.value)
+            return
+        del self.tickets[message.number]
+        if not ticket.answer.done():
+            ticket.answer.set_result(message)
+        if ticket.partials:
+            ticket.partials.put_nowait(None)
+
+    async def stop(self) -> None:
+        """Close the connection, by which the worker knows that it is to end, and see that it does."""
+        self.ready = False
+        if hasattr(self, "listening"):
+            self.listening.cancel()
+        if hasattr(self, "writer"):
+            self.writer.close()
+        await asyncio.to_thread(self.process.join, 5)
+        if self.process.is_alive():
+            self.process.kill()
+
+
+def _work(connection: socket.socket, models: dict[str, str], device: str) -> None:
+    # Imported there, not here: the front process does without torch.
+    from heedful.server.worker.loop import work
+
+    work(connection, models, device)

@@ -1,0 +1,102 @@
+"""What the front process and its workers tell each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides.
+
+    `first` is the place of the first of them in the whole request, which may be spread over several workers.
+    """
+
+    number: int
+    model: str
+    verb: str
+    inputs: list[Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    first: int = 0
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Nobody waits for that any more."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tell how things stand."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Something to show before the result is there."""
+
+    number: int
+    value: Any
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result: an answer for each input, and remarks on inputs (by place) that were not read as they are."""
+
+    number: int
+    value: Any
+    remarks: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """There is no result: by the user's mistake, or by one of ours."""
+
+    number: int
+    message: str
+    mistake: bool
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What clients are told of a model; `verbs` is what it can do."""
+
+    name: str
+    task: str
+    family: str
+    parameters: int
+    source_language: str | None
+    target_language: str | None
+    labels: list[str] | None
+    verbs: list[str]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker has loaded its models, on that kind of device."""
+
+    models: list[ModelCard]
+    device: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A worker cannot load its models, by a mistake of the user's."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """How a worker stands: sentences that wait and run, slots for them, tokens made since its start, bytes held."""
+
+    waiting: int
+    running: int
+    slots: int
+    tokens: int
+    memory: int

@@ -1,0 +1,168 @@
+// Workspaces with a text on the left and an answer on the right: classify, tag, fill, compare.
+
+import { call, wasAborted } from "./api.js";
+import { AttentionPanel } from "./attention_panel.js";
+import { ranking } from "./ranking.js";
+import { announce, button, debounced, element, percent } from "./dom.js";
+import { exportButtons } from "./exporting.js";
+import { clearNotice, showError, showRemarks } from "./notice.js";
+import { choiceButton, pane, workspaceOf } from "./panes.js";
+import { SourceField } from "./source_field.js";
+
+// What each task asks for: a body, or null while the text does not suffice, and how its answer is drawn.
+const KINDS = {
+  classification: {
+    title: "Label",
+    placeholder: "Type a text; its label appears next to it",
+    path: "/api/classify",
+    body: (text) => (text.trim() ? { text } : null),
+    draw: (answer) => [ranking(answer.results[0].probabilities)],
+    say: (answer) => `Label: ${answer.results[0].label}`,
+  },
+  tagging: {
+    title: "Tags",
+    placeholder: "Type a sentence; each word gets its tag",
+    path: "/api/tag",
+    body: (text) => (text.trim() ? { text } : null),
+    draw: (answer) => [tags(answer.results[0].words)],
+    say: (answer) => answer.results[0].words.map((each) => `${each.word} ${each.tag}`).join(", "),
+  },
+  masked_language_model: {
+    title: "Guesses",
+    placeholder: "Type a sentence with [MASK] where a word is to be guessed",
+    path: "/api/fill",
+    body: (text) => (text.includes("[MASK]") ? { text } : null),
+    draw: (answer, workspace) => answer.results[0].masks.map((guesses, index) => guessList(guesses, index, workspace)),
+    say: (answer) => answer.results[0].masks.map((guesses) => guesses[0].token).join(", "),
+  },
+  encoder: {
+    title: "Similarity",
+    placeholder: "One text a line; the table says how alike they are",
+    path: "/api/embed",
+    body: (text) => (linesOf(text).length > 1 ? { text: linesOf(text) } : null),
+    draw: (answer, workspace) => [similarities(linesOf(workspace.source.value), answer.vectors)],
+    say: () => "Compared.",
+  },
+};
+
+export class AnswerWorkspace {
+  constructor(model) {
+    this.model = model;
+    this.kind = KINDS[model.task];
+    this.answer = null;
+    this.controller = null;
+    this.askSoon = debounced(() => this.ask(), 300);
+    this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.source = new SourceField({
+      label: "Text", placeholder: this.kind.placeholder,
+      oninput: () => {
+        clearNotice("error");
+        this.askSoon();
+      },
+    });
+    this.output = element("div", { class: "answer" }, this.empty());
+    const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), `${this.kind.title.toLowerCase()}.json`);
+    const mask = button("Insert [MASK]", () => this.insert("[MASK]"), { class: "quiet", hidden: !this.asksForMask() });
+    const card = element(
+      "div",
+      { class: "card pair" },
+      pane("Text", "Text", [mask], this.source.element),
+      pane(this.kind.title, this.kind.title, tools, this.output),
+    );
+    this.element = workspaceOf([card], this.attention);
+  }
+
+  focus() {
+    this.source.input.focus();
+  }
+
+  asksForMask() {
+    return this.model.task === "masked_language_model";
+  }
+
+  insert(text) {
+    const field = this.source.input;
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input"));
+    field.focus();
+  }
+
+  empty() {
+    return element("p", { class: "placeholder" }, "The answer appears here.");
+  }
+
+  async ask() {
+    this.controller?.abort();
+    const controller = new AbortController();
+    this.controller = controller;
+    const body = this.kind.body(this.source.value);
+    if (body === null) {
+      this.answer = null;
+      this.output.replaceChildren(this.empty());
+      return;
+    }
+    try {
+      const answer = await call(this.kind.path, { model: this.model.name, ...body }, controller.signal);
+      if (controller.signal.aborted) return;
+      this.answer = answer;
+      this.output.replaceChildren(...this.kind.draw(answer, this));
+      showRemarks(answer.remarks);
+      announce(this.kind.say(answer));
+      this.attention.refresh();
+    } catch (error) {
+      if (!wasAborted(error) && !controller.signal.aborted) showError(error, () => this.ask());
+    }
+  }
+
+  async loadAttention(signal) {
+    const [text] = linesOf(this.source.value);
+    return text ? call("/api/attention", { model: this.model.name, text }, signal) : null;
+  }
+}
+
+function linesOf(text) {
+  return text.split("\n").filter((line) => line.trim());
+}
+
+function tags(words) {
+  const chips = words.map(({ word, tag, probability }) => {
+    const label = element("span", { class: "tag-name" }, tag);
+    const properties = { class: tag === "O" ? "tag none" : "tag", title: percent(probability) };
+    return element("li", properties, element("span", {}, word), label);
+  });
+  return element("ol", { class: "tags" }, ...chips);
+}
+
+/** The guesses for one mask; a click puts a guess into the text. */
+function guessList(guesses, index, workspace) {
+  const highest = guesses[0].probability;
+  const rows = guesses.map((guess) => {
+    const use = () => {
+      let seen = -1;
+      const replaced = (mask) => (++seen === index ? guess.token : mask);
+      workspace.source.value = workspace.source.value.replace(/\[MASK\]/g, replaced);
+      workspace.ask();
+    };
+    return choiceButton(guess.token, guess.probability, highest, use);
+  });
+  return element("div", { class: "choice-list", role: "group", "aria-label": `Mask ${index + 1}` }, ...rows);
+}
+
+function similarities(texts, vectors) {
+  const product = (one, other) => one.reduce((sum, value, place) => sum + value * other[place], 0);
+  const cosine = (one, other) => product(one, other) / Math.sqrt(product(one, one) * product(other, other) || 1);
+  const numbers = vectors.map((_, index) => element("th", { scope: "col" }, String(index + 1)));
+  const rows = vectors.map((vector, index) => {
+    const cells = vectors.map((other) => {
+      const value = cosine(vector, other);
+      const cell = element("td", {}, value.toFixed(2));
+      cell.style.setProperty("--share", Math.max(0, value));
+      return cell;
+    });
+    return element("tr", {}, element("th", { scope: "row" }, `${index + 1} ${texts[index] ?? ""}`), ...cells);
+  });
+  const head = element("thead", {}, element("tr", {}, element("td"), ...numbers));
+  const table = element("table", {}, head, element("tbody", {}, ...rows));
+  const properties = { class: "similarities", role: "region", "aria-label": "Cosine similarities", tabIndex: 0 };
+  return element("div", properties, table);
+}

@@ -1,0 +1,120 @@
+"""Generating text for one request."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from heedful.data.tokenizer import SPECIAL_TOKENS, Tokenizer
+from heedful.decoding.hypothesis import Hypothesis
+from heedful.decoding.lane import Progress
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.text_generation import GenerationOptions, Sample
+from heedful.server.messages import Run
+from heedful.server.worker.engine import Engine
+from heedful.server.worker.task import Reply
+
+END_NAME = SPECIAL_TOKENS[-1]
+
+
+class GenerationTask:
+    """The samples of one request, decoded along with those of others."""
+
+    def __init__(self, run: Run, pipeline: LanguageModel, engine: Engine, reply: Reply) -> None:
+        self.model, self.engine, self.reply, self.stream = run.model, engine, reply, run.stream
+        self.tokenizer = pipeline.tokenizer
+        settings = dict(run.options)
+        self.runners_up: int = settings.pop("runners_up")
+        self.options = GenerationOptions(**settings)
+        self.samples = [
+            Sample(pipeline.language, prompt, self.options, place * self.options.samples + number)
+            for place, prompt in enumerate(run.inputs, run.first)
+            for number in range(self.options.samples)
+        ]
+        self.prompt_tokens = [len(sample.tokens) for sample in self.samples]
+        self.tokens: list[list[dict[str, Any]]] = [[] for _ in self.samples]
+        self.number_of: dict[int, int] = {}
+        self.left = len(self.samples)
+
+    def start(self) -> None:
+        """Hand the prompts to the engine."""
+        for number in range(len(self.samples)):
+            self._go_on(number)
+
+    def _go_on(self, number: int) -> None:
+        index = next(self.engine.indices)
+        self.number_of[index] = number
+        self.engine.add(self.model, self.options.search, [self.samples[number].request(index)], self, self._watch)
+
+    def _watch(self, progress: Progress) -> bool:
+        """Take in a token of a sample, and say whether it goes on."""
+        number = self.number_of[progress.index]
+        sample = self.samples[number]
+        token, score = progress.last
+        piece = sample.take(token)
+        self._tell(number, piece, score, token, progress)
+        if not sample.over:
+            return True
+        self.engine.forget(progress.index)
+        self._end(number, progress.index)
+        return False
+
+    def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
+        """A sample has come to its end, or to that of the context."""
+        number = self.number_of[index]
+        sample = self.samples[number]
+        sample.end(hypotheses)
+        if sample.over:
+            self._end(number, index)
+        else:
+            del self.number_of[index]
+            self._go_on(number)
+
+    def failed(self, error: Exception) -> None:
+        """Nothing comes of it."""
+        self.cancel()
+        self.reply.failed(error)
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        for index in self.number_of:
+            self.engine.cancel(index)
+
+    def _tell(self, number: int, piece: str, score: float, token: int, progress: Progress) -> None:
+        answer = {"text": piece, "probability": math.exp(score), "runners_up": []}
+        if self.runners_up:
+            others = [each for each in progress.likeliest(self.runners_up + 1) if each[0] != token]
+            answer["runners_up"] = [
+                {"text": token_name(self.tokenizer, other), "probability": math.exp(its_score)}
+                for other, its_score in others[: self.runners_up]
+            ]
+        self._add(number, answer)
+
+    def _add(self, number: int, answer: dict[str, Any]) -> None:
+        if self.stream:
+            self.reply.partial({"sample": number, **answer})
+        self.tokens[number].append(answer)
+
+    def _end(self, number: int, index: int) -> None:
+        del self.number_of[index]
+        rest = self.samples[number].stream.finish()
+        if rest:
+            self._add(number, {"text": rest, "probability": None, "runners_up": []})
+        self.left -= 1
+        if not self.left:
+            self.reply.done([self._answer(each) for each in range(len(self.samples))])
+
+    def _answer(self, number: int) -> dict[str, Any]:
+        sample = self.samples[number]
+        return {
+            "text": "".join(token["text"] for token in self.tokens[number]),
+            "tokens": self.tokens[number],
+            "full": sample.generated >= self.options.max_tokens and not sample.stream.stopped,
+            "generated": sample.generated,
+            "prompt_tokens": self.prompt_tokens[number],
+        }
+
+
+def token_name(tokenizer: Tokenizer, token: int) -> str:
+    """What a token stands for, the end by a name of its own."""
+    return END_NAME if token == tokenizer.special_tokens.end else tokenizer.token_text(token)

@@ -1,0 +1,141 @@
+"""The life of a worker: take what has come, decode one step, compute one batch, send what is done."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from heedful.errors import UserError
+from heedful.machine import choose_device
+from heedful.memory import resident_memory
+from heedful.models.parameter_count import counted
+from heedful.pipelines import (
+    Classifier,
+    Encoder,
+    ImageClassifier,
+    LanguageModel,
+    MaskedLanguageModel,
+    Tagger,
+    Translator,
+)
+from heedful.pipelines.loading import Pipeline, load
+from heedful.server.channel import Channel
+from heedful.server.messages import Cancel, Done, ModelCard, Partial, Ready, Refused, Report, Run, WorkerState
+from heedful.server.worker.batches import Batches
+from heedful.server.worker.direct import DIRECT_VERBS
+from heedful.server.worker.engine import Engine
+from heedful.server.worker.generation import GenerationTask
+from heedful.server.worker.task import Reply, Task, remarks
+from heedful.server.worker.translation import TranslationTask
+
+# What the pipelines can do, the most particular class first.
+ABILITIES: list[tuple[type[Any], list[str]]] = [
+    (Translator, ["translate", "alternatives", "attention"]),
+    (LanguageModel, ["generate", "attention"]),
+    (MaskedLanguageModel, ["fill", "embed", "attention"]),
+    (Classifier, ["classify", "embed", "attention"]),
+    (Tagger, ["tag", "embed", "attention"]),
+    (Encoder, ["embed", "attention"]),
+    (ImageClassifier, ["classify_images", "attention_of_images"]),
+]
+
+
+STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, "generate": GenerationTask}
+
+
+def work(connection: socket.socket, models: dict[str, str], device: str) -> None:
+    """The whole of a worker process."""
+    # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    channel = Channel(connection)
+    try:
+        pipelines = {name: load(folder, device) for name, folder in models.items()}
+        cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
+        channel.send([Ready(cards, choose_device(device).type)])
+    except UserError as error:
+        channel.send([Refused(str(error))])
+        return
+    try:
+        Worker(channel, pipelines).run()
+    except (EOFError, ConnectionError):
+        return
+
+
+def _card(name: str, pipeline: Any) -> ModelCard:
+    config = pipeline.config
+    return ModelCard(
+        name,
+        config.task,
+        config.family,
+        counted(pipeline.model),
+        config.source_language,
+        config.target_language,
+        list(config.labels) or None,
+        next(verbs for kind, verbs in ABILITIES if isinstance(pipeline, kind)),
+    )
+
+
+class Worker:
+    """Models, and all that is asked of them."""
+
+    def __init__(self, channel: Channel, pipelines: dict[str, Pipeline]) -> None:
+        self.channel, self.pipelines = channel, pipelines
+        self.engine = Engine({name: pipeline.model for name, pipeline in pipelines.items()})
+        self.tasks: dict[int, Task] = {}
+        self.batches = Batches(pipelines)
+        self.outbox: list[Any] = []
+
+    def run(self) -> None:
+        """Work until the front process is gone."""
+        while True:
+            for message in self.channel.receive(wait=not self.engine.busy and not self.batches.busy):
+                self._take(message)
+            self.engine.step()
+            self.batches.step()
+            outbox, self.outbox = self.outbox, []
+            self.channel.send(outbox)
+
+    def _take(self, message: Run | Cancel | Report) -> None:
+        if isinstance(message, Report):
+            self.outbox.append(Done(message.number, self._state()))
+        elif isinstance(message, Cancel):
+            self.batches.cancel(message.number)
+            task = self.tasks.pop(message.number, None)
+            if task:
+                task.cancel()
+        elif message.verb in DIRECT_VERBS:
+            self.batches.add(message, Reply(message.number, self._send))
+        else:
+            self._begin(message, Reply(message.number, self._send))
+
+    def _begin(self, run: Run, reply: Reply) -> None:
+        try:
+            with remarks() as reply.remarks:
+                task = STEPWISE_VERBS[run.verb](run, self.pipelines[run.model], self.engine, reply)
+        except Exception as error:  # one request must not take the others along
+            reply.failed(error)
+            return
+        self.tasks[run.number] = task
+        try:
+            task.start()
+        except Exception as error:
+            task.cancel()
+            reply.failed(error)
+
+    def _send(self, message: Any) -> None:
+        if not isinstance(message, Partial):
+            self.tasks.pop(message.number, None)
+        self.outbox.append(message)
+
+    def _state(self) -> WorkerState:
+        schedulers = self.engine.schedulers.values()
+        waiting = sum(each.num_waiting for each in schedulers) + self.batches.num_waiting
+        running, slots = (sum(getattr(each, name) for each in schedulers) for name in ("num_running", "num_slots"))
+        return WorkerState(waiting, running, slots, self.engine.tokens, resident_memory())

@@ -1,0 +1,107 @@
+"""Translating for one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from heedful.decoding.hypothesis import Hypothesis
+from heedful.decoding.lane import Progress
+from heedful.decoding.options import DecodingOptions
+from heedful.pipelines.translator import PreparedText, Translation, Translator
+from heedful.server.messages import Run
+from heedful.server.worker.engine import Engine
+from heedful.server.worker.task import Reply
+
+
+@dataclass
+class _Text:
+    """A text under way: the indices of its pieces, what is decoded of them, and what there is of the others so far."""
+
+    prepared: PreparedText
+    indices: list[int]
+    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    so_far: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pieces are decoded."""
+        return len(self.found) == len(self.indices)
+
+    def partial(self) -> str:
+        """What there is of the translation."""
+        pairs = zip(self.prepared.pieces, self.indices, strict=True)
+        return "".join(piece.before + self.so_far.get(index, "") for piece, index in pairs)
+
+
+class TranslationTask:
+    """The texts of one request, whose pieces are decoded along with those of others."""
+
+    def __init__(self, run: Run, translator: Translator, engine: Engine, reply: Reply) -> None:
+        self.translator, self.engine, self.reply = translator, engine, reply
+        self.model, self.stream, self.alignment = run.model, run.stream, run.options["alignment"]
+        self.options = DecodingOptions(beam=run.options["beam"], nbest=run.options["nbest"])
+        prepared = translator.prepare(run.inputs, run.options["prefix"])
+        self.texts = [_Text(each, [next(engine.indices) for _ in each.pieces]) for each in prepared]
+        self.text_of = {index: text for text in self.texts for index in text.indices}
+
+    def start(self) -> None:
+        """Hand the pieces to the engine."""
+        requests = [request for text in self.texts for request in text.prepared.requests(text.indices)]
+        self.engine.add(self.model, self.options, requests, self, self._watch if self.stream else None)
+        if not requests:
+            self._finish()
+
+    def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
+        """A piece is decoded; with the last one all is."""
+        text = self.text_of[index]
+        text.found[index] = hypotheses
+        self._show(text, index, hypotheses[0].tokens)
+        if all(each.complete for each in self.texts):
+            self._finish()
+
+    def failed(self, error: Exception) -> None:
+        """Nothing comes of it."""
+        self.cancel()
+        self.reply.failed(error)
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        for index in self.text_of:
+            self.engine.cancel(index)
+
+    def _watch(self, progress: Progress) -> bool:
+        self._show(self.text_of[progress.index], progress.index, progress.tokens)
+        return True
+
+    def _show(self, text: _Text, index: int, tokens: list[int]) -> None:
+        if not self.stream:
+            return
+        # A character that is not complete yet would show as a replacement character.
+        so_far = self.translator.text_of(tokens).rstrip("\ufffd")
+        if so_far != text.so_far.get(index):
+            text.so_far[index] = so_far
+            self.reply.partial(text.partial())
+
+    def _finish(self) -> None:
+        finish = partial(self.translator.finish, alignment=self.alignment)
+        found = [finish(text.prepared, [text.found[index] for index in text.indices]) for text in self.texts]
+        self.reply.done([translation_answer(each, self.options.nbest) for each in found])
+
+
+def translation_answer(translation: Translation, nbest: int) -> dict[str, Any]:
+    """A translation as clients see it; the other hypotheses only where more than one was asked for."""
+    answer = _hypothesis_answer(translation)
+    answer["nbest"] = [_hypothesis_answer(each) for each in translation.nbest] if nbest > 1 else None
+    return answer
+
+
+def _hypothesis_answer(hypothesis: Translation) -> dict[str, Any]:
+    tokens = zip(hypothesis.tokens, hypothesis.token_scores, strict=False)  # the end has a score, but no text
+    return {
+        "text": hypothesis.text,
+        "score": hypothesis.score,
+        "tokens": [{"text": text, "score": score} for text, score in tokens],
+        "alignment": hypothesis.alignment,
+    }

@@ -1,0 +1,244 @@
+"""What the API answers is what the pipelines say."""
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import openai
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from PIL import Image
+
+import heedful
+from heedful.pipelines import GenerationOptions
+from heedful.pipelines.translator import LongTextWarning
+
+TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", "two birds by the house"]
+
+
+@pytest.fixture(scope="module")
+def client(server) -> Iterator[httpx.Client]:
+    with server.client as client:
+        yield client
+
+
+def post(client: httpx.Client, path: str, status: int = 200, **body):
+    answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def events(client: httpx.Client, path: str, **body) -> list[tuple[str, dict]]:
+    with client.stream("POST", path, json={**body, "stream": True}) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        blocks = "".join(answer.iter_text()).strip().split("\n\n")
+    parts = [block.split("\n") for block in blocks]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in parts]
+
+
+def test_models(client, models) -> None:
+    found = client.get("/api/models").json()["models"]
+    assert [each["name"] for each in found] == list(models)
+    assert found[0]["task"] == "translation" and found[0]["target_language"] == "de" and found[0]["labels"] is None
+    network = heedful.load(models["translator"]).model
+    assert found[0]["parameters"] == sum(each.numel() for each in network.parameters())
+    assert found[2]["labels"] == ["yes", "no", "maybe"]
+
+
+@pytest.mark.parametrize(("beam", "nbest"), [(1, 1), (5, 3)])
+def test_translations_are_the_translators_to_the_bit(client, models, beam: int, nbest: int) -> None:
+    expected = heedful.load(models["translator"]).translate(TEXTS, beam=beam, nbest=nbest, alignment=True)
+    options = {"beam": beam, "nbest": nbest, "alignment": True, "scores": True}
+    found = post(client, "/api/translate", text=TEXTS, **options)["translations"]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours["text"], ours["score"]) == (theirs.text, theirs.score)
+        assert [each["text"] for each in ours["tokens"]] == theirs.tokens
+        assert [each["score"] for each in ours["tokens"]] == theirs.token_scores[: len(theirs.tokens)]
+        assert [tuple(pair) for pair in ours["alignment"] or []] == (theirs.alignment or [])
+        assert [each["text"] for each in ours["nbest"] or []] == [each.text for each in theirs.nbest if nbest > 1]
+    alone = post(client, "/api/translate", text=TEXTS[0], **options)["translations"]
+    assert alone == found[:1]
+
+
+def test_what_was_not_asked_for_is_null(client) -> None:
+    (found,) = post(client, "/api/translate", text="dog")["translations"]
+    assert found["tokens"] is found["alignment"] is found["nbest"] is None
+
+
+def test_a_streamed_translation_grows_to_the_whole_one(client) -> None:
+    whole = post(client, "/api/translate", text=TEXTS[2], scores=True)["translations"][0]
+    *partials, (last, data) = events(client, "/api/translate", text=TEXTS[2], scores=True)
+    assert {name for name, _ in partials} == {"partial"} and last == "done"
+    assert data["translation"] == whole
+    assert len(partials) > 3 and partials[-1][1]["text"] == whole["text"]
+
+
+def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> None:
+    text = "the red dog is red. " * 9
+    with pytest.warns(LongTextWarning):
+        (expected,) = heedful.load(models["translator"]).translate([text])
+    found = post(client, "/api/translate", text=["dog", text])
+    assert found["translations"][1]["text"] == expected.text
+    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 is longer than the 41 subwords")
+    assert events(client, "/api/translate", text=text)[-1][1]["translation"]["text"] == expected.text
+
+
+def test_alternatives_lead_to_the_translations_that_begin_with_them(client, models) -> None:
+    translator = heedful.load(models["translator"])
+    found = post(client, "/api/alternatives", text=TEXTS[0], prefix="the", count=5)["alternatives"]
+    assert [(each.text, each.probability) for each in translator.alternatives(TEXTS[0], "the", 5)] == [
+        (each["text"], each["probability"]) for each in found
+    ]
+    shares = [each["probability"] for each in found]
+    assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1
+    prefix = "the" + found[1]["text"]
+    again = post(client, "/api/translate", text=TEXTS[0], prefix=prefix)["translations"][0]["text"]
+    assert again.startswith(prefix)
+
+
+def test_generated_text_is_the_pipelines(client, models) -> None:
+    writer = heedful.load(models["writer"])
+    options = {"max_tokens": 61, "temperature": 0.9, "top_p": 0.95, "seed": 5, "samples": 3}
+    (expected,) = writer.generate("the red", GenerationOptions(**options))
+    found = post(client, "/api/generate", prompt="the red", probabilities=True, **options)["samples"]
+    assert [each["text"] for each in found] == expected
+    assert all("".join(token["text"] for token in each["tokens"]) == each["text"] for each in found)
+    token = found[0]["tokens"][0]
+    shares = [token["probability"], *(each["probability"] for each in token["runners_up"])]
+    assert len(shares) == 6 and sum(shares) < 1 and shares[1:] == sorted(shares[1:], reverse=True)
+    streamed = events(client, "/api/generate", prompt="the red", **options)
+    for number in range(3):
+        assert "".join(data["text"] for name, data in streamed[:-1] if data["sample"] == number) == expected[number]
+    assert streamed[-1][0] == "done"
+
+
+def test_a_stop_string_ends_a_sample(client) -> None:
+    whole = post(client, "/api/generate", prompt="the", seed=3, max_tokens=37)["samples"][0]["text"]
+    stop = whole[len(whole) // 2 :][:2]
+    assert (
+        post(client, "/api/generate", prompt="the", seed=3, max_tokens=37, stop=[stop])["samples"][0]["text"]
+        == whole[: whole.index(stop)]
+    )
+
+
+def test_labels_tags_guesses_and_vectors(client, models) -> None:
+    texts = ["red dog", "the sea is blue"]
+    found = post(client, "/api/classify", text=[*texts, ["a dog", "a house"]])["results"]
+    expected = heedful.load(models["classifier"]).classify([*texts, ("a dog", "a house")])
+    assert [(each["label"], each["probabilities"]) for each in found] == [(e.label, dict(e.ranking)) for e in expected]
+    found = post(client, "/api/tag", text=texts)["results"]
+    expected = heedful.load(models["tagger"]).tag(texts)
+    assert [[tuple(word.values()) for word in each["words"]] for each in found] == [
+        [(word.word, word.tag, word.probability) for word in words] for words in expected
+    ]
+    found = post(client, "/api/fill", text="the [MASK] is [MASK]", top=3)["results"][0]["masks"]
+    expected = heedful.load(models["guesser"]).fill("the [MASK] is [MASK]", 3)
+    assert [[each["token"] for each in group] for group in found] == [[e.token for e in group] for group in expected]
+    found = post(client, "/api/embed", model="tagger", text=texts)["vectors"]
+    assert np.array_equal(np.array(found, np.float32), heedful.load(models["tagger"]).embed(texts))
+
+
+def test_images(client, models, tmp_path: Path) -> None:
+    image = Image.fromarray(np.random.default_rng(1).integers(0, 256, (19, 23, 3), np.uint8))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    encoded = base64.b64encode(buffer.getvalue()).decode()
+    for resolution in (None, 29, [13, 31]):
+        (expected,) = heedful.load(models["seer"]).classify(
+            [image], tuple(resolution) if isinstance(resolution, list) else resolution
+        )
+        found = post(client, "/api/classify", image=f"data:image/png;base64,{encoded}", resolution=resolution)[
+            "results"
+        ]
+        assert found == [{"label": expected.label, "probabilities": dict(expected.ranking)}]
+    (tmp_path / "image.png").write_bytes(buffer.getvalue())
+    for wrong in (str(tmp_path / "image.png"), encoded[:40], "AAAA"):
+        assert "image" in post(client, "/api/classify", 400, image=wrong)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("/api/translate", {"text": "dog", "model": "nobody"}, 404, "the models are translator, writer, classifier"),
+        (
+            "/api/translate",
+            {"text": "dog", "model": "writer"},
+            400,
+            "writer is no model that translates: try translator",
+        ),
+        ("/api/translate", {"text": "dog", "beem": 5}, 422, "beem: Extra inputs are not permitted"),
+        ("/api/translate", {"text": "dog", "beam": 0}, 422, "beam: Input should be greater than or equal to 1"),
+        ("/api/translate", {"text": ["dog"], "stream": True}, 422, "one text is streamed at a time"),
+        ("/api/translate", {"text": ["dog"] * 30}, 422, "30 texts in one request: the server takes 29"),
+        ("/api/translate", {"text": "dog " * 5001}, 422, "a text has 20004 characters: the server takes 20000"),
+        (
+            "/api/translate",
+            {"text": "dog", "prefix": "the red dog " * 99},
+            400,
+            "the prefix has 297 subwords, more than the 41",
+        ),
+        ("/api/generate", {"max_tokens": 4097}, 422, "max_tokens is 4097: the server generates 4096 at most"),
+        ("/api/embed", {"text": "dog"}, 400, 'set "model" to one of classifier, tagger, guesser'),
+        ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),
+        ("/api/classify", {"text": "x" * 2**20}, 413, "the request is larger than 1048576 bytes"),
+        ("/v1/completions", {"model": "writer", "echo": True}, 422, "echo"),
+        ("/v1/embeddings", {"model": "writer", "input": "dog"}, 400, "writer is no model that embeds texts"),
+    ],
+)
+def test_mistakes(client, path: str, body: dict, status: int, message: str) -> None:
+    error = post(client, path, status, **body)["error"]
+    assert message in error["message"] and error["type"]
+
+
+def test_pages_and_headers(client) -> None:
+    for path, status in [("/", 200), ("/static/../app.py", 404), ("/static/%2e%2e%2fapp.py", 404), ("/healthz", 200)]:
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+        assert answer.headers["x-content-type-options"] == "nosniff" and "server" not in answer.headers
+    assert client.get("/nowhere").json()["error"]["type"] == "not_found"
+    assert client.get("/api/translate").status_code == 405
+
+
+def test_openais_client_works_unmodified(server, models) -> None:
+    writer, tagger = heedful.load(models["writer"]), heedful.load(models["tagger"])
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == list(models)
+        assert client.models.retrieve("writer").owned_by == "heedful"
+        options = {"model": "writer", "prompt": ["the", "a red"], "max_tokens": 19, "seed": 7, "temperature": 0.8}
+        found = client.completions.create(**options, n=2, logprobs=2)
+        expected = writer.generate(["the", "a red"], GenerationOptions(19, 0.8, seed=7, samples=2))
+        assert [choice.text for choice in found.choices] == [text for texts in expected for text in texts]
+        assert "".join(found.choices[0].logprobs.tokens) == found.choices[0].text
+        assert all(len(each) == 2 for each in found.choices[0].logprobs.top_logprobs[:-1])
+        assert found.usage.prompt_tokens == sum(len(writer.tokenizer.encode(text)) for text in ("the", "a red"))
+        streamed = client.completions.create(**options, stream=True, stream_options={"include_usage": True})
+        chunks = list(streamed)
+        assert chunks[-1].usage.completion_tokens > 9
+        assert (
+            "".join(chunk.choices[0].text for chunk in chunks[:-1] if chunk.choices[0].index == 1)
+            == writer.generate(["the", "a red"], GenerationOptions(19, 0.8, seed=7))[1][0]
+        )
+        texts = ["red dog", "the sea"]
+        for encoding in ({}, {"encoding_format": "float"}):
+            vectors = client.embeddings.create(model="tagger", input=texts, **encoding).data
+            assert np.allclose([each.embedding for each in vectors], tagger.embed(texts), atol=1e-7)
+        with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9' here"):
+            client.completions.create(model="gpt-9", prompt="x")
+
+
+def test_libretranslates_client_works_unmodified(server, client, models) -> None:
+    api = LibreTranslateAPI(server.url)
+    (expected,) = heedful.load(models["translator"]).translate(["a red dog & <b>"])
+    assert api.translate("a red dog & <b>", "en", "de") == expected.text
+    assert api.languages()[0] == {"code": "en", "name": "English", "targets": ["de"]}
+    found = post(client, "/translate", q=["dog", "a red dog & <b>"], source="auto", target="de", alternatives=2)
+    assert found["translatedText"][1] == expected.text
+    assert [len(each) for each in found["alternatives"]] == [2, 2]
+    assert "the languages are: en to de" in post(client, "/translate", 400, q="dog", source="en", target="fr")["error"]
+    assert client.post("/translate", content=b"q", headers={"content-type": "text/plain"}).status_code == 415

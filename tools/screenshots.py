@@ -1,0 +1,115 @@
+"""Makes the pictures of the documentation from real models, in a real browser.
+
+python tools/screenshots.py --translation en-de --text "A dog runs." --vision digits --image seven.png --run en-de
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from PIL import Image
+from selenium.webdriver import Chrome
+
+from chromium import running_chromium, save_picture, set_dark, set_screen
+from server_page import Page
+from server_process import serving
+
+MOST_BYTES = 300_000
+SCALE = 2
+# What moves when a page is drawn has come to rest by then.
+REST = 0.6
+EXISTING = click.Path(exists=True, path_type=Path)
+
+
+@click.command()
+@click.option("--translation", type=EXISTING, required=True, help="Folder of a translation model.")
+@click.option("--text", required=True, help="What it translates.")
+@click.option("--word", default=3, show_default=True, help="Which word of the translation is clicked, counted from 1.")
+@click.option("--vision", type=EXISTING, help="Folder of an image classifier, for vision.png.")
+@click.option("--image", type=EXISTING, help="What it looks at.")
+@click.option("--run", type=EXISTING, help="Folder of a training run, for training.png.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("docs/images"), show_default=True)
+def main(
+    translation: Path, text: str, word: int, vision: Path | None, image: Path | None, run: Path | None, out: Path
+) -> None:
+    """Draw page.png, page-phone.png and attention.png, and vision.png and training.png where their models are given."""
+    out.mkdir(parents=True, exist_ok=True)
+    models = [translation, *([vision] if vision else [])]
+    with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver, serving(models) as address:
+        page = Page(driver, address)
+        for name, width, height in (("page", 1280, 720), ("page-phone", 390, 844)):
+            set_screen(driver, width, height, SCALE)
+            click_a_word(page, translation.name, text, word)
+            save(driver, out / f"{name}.png")
+        inspected = Path(folder) / "attention.html"
+        heedful("inspect", translation, text, "--out", inspected)
+        draw_file(driver, inspected, out / "attention.png")
+        if vision and image:
+            look_at_image(page, vision.name, image)
+            save(driver, out / "vision.png")
+        if run:
+            heedful("inspect", run, "--training", "--out", Path(folder) / "training.html")
+            draw_file(driver, Path(folder) / "training.html", out / "training.png")
+
+
+@contextmanager
+def browser(folder: Path) -> Iterator[Chrome]:
+    """A browser that likes light colours, without scroll bars."""
+    with running_chromium(folder / "profile") as driver:
+        set_dark(driver, False)
+        driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+        yield driver
+
+
+def heedful(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "heedful", *map(str, arguments)], check=True)
+
+
+def click_a_word(page: Page, model: str, text: str, word: int) -> None:
+    """A translation, with the alternatives of one of its words."""
+    page.open(model)
+    page.type(text)
+    page.output()
+    page.all(".word")[word - 1].click()
+    page.wait(lambda: page.all(".choices .choice") and page.all(".field-marks mark"))
+
+
+def look_at_image(page: Page, model: str, image: Path) -> None:
+    """An image with its labels, and the attention over it."""
+    set_screen(page.driver, 1280, 900, SCALE)
+    page.open(model)
+    page.one("input[type=file]").send_keys(str(image.resolve()))
+    page.wait(lambda: page.all(".ranking-label"))
+    page.button("Attention").click()
+    stage = page.one(".stage-heat")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", stage)
+
+
+def draw_file(driver: Chrome, page: Path, picture: Path) -> None:
+    """The upper part of a page that is a file."""
+    set_screen(driver, 1280, 900, SCALE)
+    driver.get(page.resolve().as_uri())
+    save(driver, picture)
+
+
+def save(driver: Chrome, picture: Path) -> None:
+    """What the screen shows, with fewer colours where the file would be large."""
+    time.sleep(REST)
+    save_picture(driver, picture)
+    shown = Image.open(io.BytesIO(picture.read_bytes())).convert("RGB")
+    shown.save(picture, optimize=True)
+    if picture.stat().st_size > MOST_BYTES:
+        shown.quantize(256, dither=Image.Dither.NONE).save(picture, optimize=True)
+    click.echo(f"{picture}: {shown.width} x {shown.height}, {picture.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
