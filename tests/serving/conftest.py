@@ -142,5 +142,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
 @pytest.fixture(scope="module")
 def server(start: Start, models: dict[str, Path]) -> Iterator[Server]:
     """A server with all models, for the tests of one file."""
-    with start(*models.values(), "--workers", "1", "--max-body", "1", "--max-texts", "29", "--queue", "61") as running:
+    limits = ["--max-body", "1", "--max-texts", "29", "--queue", "61", "--max-tokens", "97", "--max-characters", "997"]
+    with start(*models.values(), "--workers", "1", *limits) as running:
         yield running

@@ -33,7 +33,7 @@ def build_app(pool: WorkerPool) -> Guard:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _broken)
-    app.openapi = lambda: describe(app, pool.limits)  # type: ignore[method-assign]
+    app.openapi = lambda: describe(app, pool)  # type: ignore[method-assign]
     return Guard(app, pool.settings, app.state.metrics)
 
 
@@ -47,8 +47,14 @@ async def _api_error(request: Request, error: Any) -> JSONResponse:
 
 async def _invalid(request: Request, error: Any) -> JSONResponse:
     """The first few things that do not fit, and where; what was sent is not sent back."""
-    found = [f"{'.'.join(str(part) for part in each['loc'][1:]) or 'body'}: {each['msg']}" for each in error.errors()]
-    return _answer(ApiError(INVALID, "; ".join(found[:5])))
+    found = [f"{_place(each['loc'][1:])}: {each['msg']}" for each in error.errors()]
+    return _answer(ApiError(INVALID, "; ".join(dict.fromkeys(found[:5]))))
+
+
+def _place(location: Any) -> str:
+    """Where in the body: names and numbers; which of several forms was tried tells nobody anything."""
+    parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
+    return ".".join(part for part in parts if part[:1].islower() or part.isdigit()) or "body"
 
 
 async def _http_error(request: Request, error: Any) -> JSONResponse:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,27 +17,29 @@ from heedful.server.front.guard import Keys, unauthorized
 from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
 from heedful.server.front.requests import Desk, desk, errors, json_answer
-from heedful.server.front.schemas import Answer, ErrorDetail, Strict, Text, Texts
+from heedful.server.front.schemas import WHOLE, Answer, ErrorDetail, Strict, Text, Texts
 from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
 TheDesk = Annotated[Desk, Depends(desk)]
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
+# A mark, in whose place the description of a running server has its languages.
+LANGUAGES = "x-languages"
 
 
 class LibreRequest(Strict):
     """A text, or several, to translate from one language to another; the source may be `auto`."""
 
     q: Text | Texts
-    source: Annotated[str, Field(min_length=1)] = "auto"
-    target: Annotated[str, Field(min_length=1)]
+    source: Annotated[str, Field(json_schema_extra={LANGUAGES: "source"})] = "auto"
+    target: Annotated[str, Field(json_schema_extra={LANGUAGES: "target"})]
     format: Literal["text"] = "text"
-    alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give.")] = 0
+    alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give."), WHOLE] = 0
     api_key: str | None = None
 
 
-class LibreTranslation(Answer):
+class LibreTranslation(BaseModel):
     """The translation, or one for each text; and others, where they were asked for."""
 
     translatedText: str | list[str]
@@ -77,7 +79,7 @@ async def translate(request: Request, desk: TheDesk) -> Response:
         if not request.state.authorized and not Keys(desk.pool.settings.keys).accept(body.api_key or ""):
             raise unauthorized()
         texts = listed(body.q, desk.limits)
-        model = _model(_pairs(desk.pool.models.values()), body.source, body.target)
+        model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
         nbest = 1 + body.alternatives
         options = {"beam": max(BEAM, nbest), "nbest": nbest, "prefix": "", "alignment": False}
         answer = await desk.run(model, "translate", texts, **options)
@@ -116,7 +118,7 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
     raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")
 
 
-def _pairs(models: Iterable[ModelCard]) -> dict[tuple[str, str], str]:
+def language_pairs(models: Iterable[ModelCard]) -> dict[tuple[str, str], str]:
     """Source and target language -> the first model that translates so."""
     pairs: dict[tuple[str, str], str] = {}
     for card in models:
@@ -139,7 +141,7 @@ def _model(pairs: dict[tuple[str, str], str], source: str, target: str) -> str:
 async def languages(desk: TheDesk) -> Response:
     """The languages of all translation models that know theirs."""
     targets: dict[str, list[str]] = {}
-    for source, target in _pairs(desk.pool.models.values()):
+    for source, target in language_pairs(desk.pool.models.values()):
         targets.setdefault(source, []).append(target)
         targets.setdefault(target, [])
     return json_answer([{"code": code, "name": NAMES.get(code, code), "targets": to} for code, to in targets.items()])

@@ -26,7 +26,8 @@ def check_length(texts: Iterable[str], limits: Limits) -> None:
             raise ApiError(INVALID, f"a text has {len(text)} characters: the server takes {limits.characters} a text")
 
 
-def check_tokens(tokens: int, limits: Limits) -> None:
-    """Refuse to generate more than the server is set up for."""
-    if tokens > limits.tokens:
+def check_tokens(tokens: int | None, default: int, limits: Limits) -> int:
+    """How many tokens to generate; more than the server is set up for are refused."""
+    if tokens is not None and tokens > limits.tokens:
         raise ApiError(INVALID, f"max_tokens is {tokens}: the server generates {limits.tokens} at most")
+    return tokens or min(default, limits.tokens)

@@ -26,6 +26,7 @@ from heedful.server.front.openai_schemas import (
 )
 from heedful.server.front.pool import Answer
 from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
+from heedful.server.front.schemas import LARGEST_SEED
 from heedful.server.front.text_routes import floats
 
 router = APIRouter(tags=["OpenAI"])
@@ -58,14 +59,13 @@ async def completions(body: CompletionRequest, desk: TheDesk) -> Response:
     prompts = listed(body.prompt, desk.limits)
     stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
     check_length(stop, desk.limits)
-    check_tokens(body.max_tokens or DEFAULT_TOKENS, desk.limits)
     options = {
-        "max_tokens": body.max_tokens or DEFAULT_TOKENS,
+        "max_tokens": check_tokens(body.max_tokens, DEFAULT_TOKENS, desk.limits),
         "temperature": 1.0 if body.temperature is None else body.temperature,
         "top_k": None,
         "top_p": body.top_p,
         # Without a seed other text is expected each time.
-        "seed": uuid.uuid4().int % 2**63 if body.seed is None else body.seed,
+        "seed": uuid.uuid4().int & LARGEST_SEED if body.seed is None else body.seed,
         "samples": body.n or 1,
         "stop": tuple(each for each in stop if each),
         "runners_up": body.logprobs or 0,

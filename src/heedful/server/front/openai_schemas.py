@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from heedful.server.front.schemas import Answer, Strict, Text, Texts
+from heedful.server.front.schemas import LARGEST_SEED, LIMIT, MODELS, WHOLE, Answer, Strict, Text, Texts
 
 
 class CompletionRequest(Strict):
     """Text to continue; fields that only other servers heed must have the value that asks for nothing."""
 
-    model: str
+    model: Annotated[str, Field(json_schema_extra={MODELS: ["generate"]})]
     prompt: Text | Texts = ""
-    max_tokens: Annotated[int, Field(ge=1, json_schema_extra={"x-limit": "tokens"})] | None = 16
+    max_tokens: Annotated[int, Field(ge=1, json_schema_extra={LIMIT: "tokens"}), WHOLE] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 1.0
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    n: Annotated[int, Field(ge=1, le=16)] | None = 1
+    n: Annotated[int, Field(ge=1, le=16), WHOLE] | None = 1
     stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    logprobs: Annotated[int, Field(ge=0, le=5)] | None = None
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), WHOLE] | None = None
+    logprobs: Annotated[int, Field(ge=0, le=5), WHOLE] | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     user: Annotated[str | None, Field(description="Has no effect.")] = None
@@ -78,7 +78,7 @@ class Completion(Answer):
 class EmbeddingRequest(Strict):
     """Texts to turn into vectors."""
 
-    model: str
+    model: Annotated[str, Field(json_schema_extra={MODELS: ["embed"]})]
     input: Text | Texts
     encoding_format: Literal["float", "base64"] = "float"
     user: Annotated[str | None, Field(description="Has no effect.")] = None

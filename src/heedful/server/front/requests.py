@@ -54,6 +54,9 @@ def errors(*statuses: int, model: Any = ErrorAnswer) -> dict[int | str, dict[str
     return {status: {"model": model, "description": KINDS[status].meaning} for status in (*common, *statuses)}
 
 
-def event_stream(description: str) -> dict[int | str, dict[str, Any]]:
-    """The description of an answer that may also come as events."""
-    return {200: {"description": description, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+def event_stream(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
+    """The description of an answer that may also come as events of these names (or of none)."""
+    data = {"type": "string", "contentMediaType": "application/json"}
+    properties = {"data": data, "event": {"type": "string", "enum": list(names)}} if names else {"data": data}
+    item = {"type": "object", "required": list(properties), "properties": properties}
+    return {200: {"description": description, "content": {MEDIA_TYPE: {"itemSchema": item}}}}

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-# The numbers behind these names are those of the running server (see `openapi.py` and `limits.py`).
-TEXT = {"x-limit": "characters"}
-TEXTS = {"x-limit": "texts"}
+# Marks, in whose place the description of a running server has its own limits and names (see `openapi.py`).
+LIMIT, MODELS = "x-limit", "x-models"
+TEXT = {LIMIT: "characters"}
+TEXTS = {LIMIT: "texts"}
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 5.0 is as whole as 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# To be put behind the limits of a number, which it comes before.
+WHOLE = BeforeValidator(_whole)
+
+# Larger numbers are not exact in all languages' JSON.
+LARGEST_SEED = 2**53 - 1
 
 Text = Annotated[str, Field(json_schema_extra=TEXT)]
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 Texts = Annotated[list[Text], Field(min_length=1, json_schema_extra=TEXTS)]
-ModelName = Annotated[
-    str | None,
-    Field(description="The name of a model; can be left out where one model of the right kind is served."),
-]
 ImageData = Annotated[
     str,
     Field(min_length=1, description="An image file (PNG, JPEG, ...) as base64, or as a data: URL of it."),
 ]
+
+
+def model_name(*verbs: str) -> Any:
+    """The field that names a model which can do one of these."""
+    words = "The name of a model; can be left out where one model of the right kind is served."
+    return Field(default=None, description=words, json_schema_extra={MODELS: list(verbs)})
 
 
 class Strict(BaseModel):
@@ -69,10 +84,12 @@ class ModelsAnswer(Answer):
 class TranslateRequest(Strict):
     """Texts to translate; with `stream` one text, whose translation is sent as it grows."""
 
-    model: ModelName = None
+    model: str | None = model_name("translate")
     text: Text | Texts
-    beam: Annotated[int, Field(ge=1, le=32, description="Hypotheses kept at each step; 1 is greedy search.")] = 5
-    nbest: Annotated[int, Field(ge=1, le=32, description="Hypotheses to give; the beam is at least as wide.")] = 1
+    beam: Annotated[int, Field(ge=1, le=32, description="Hypotheses kept at each step; 1 is greedy search."), WHOLE] = 5
+    nbest: Annotated[
+        int, Field(ge=1, le=32, description="Hypotheses to give; the beam is at least as wide."), WHOLE
+    ] = 1
     prefix: Annotated[Text, Field(description="Text that every translation is to begin with.")] = ""
     alignment: Annotated[bool, Field(description="Whether to tell which words belong to which.")] = False
     scores: Annotated[bool, Field(description="Whether to give tokens and their log-probabilities.")] = False
@@ -122,10 +139,10 @@ class TranslateAnswer(Answer):
 class AlternativesRequest(Strict):
     """What else could come after a beginning of a translation."""
 
-    model: ModelName = None
+    model: str | None = model_name("alternatives")
     text: Text
     prefix: Text = ""
-    count: Annotated[int, Field(ge=1, le=32)] = 8
+    count: Annotated[int, Field(ge=1, le=32), WHOLE] = 8
 
 
 class Alternative(Answer):
@@ -145,15 +162,17 @@ class AlternativesAnswer(Answer):
 class GenerateRequest(Strict):
     """A text to continue."""
 
-    model: ModelName = None
+    model: str | None = model_name("generate")
     prompt: Text = ""
-    max_tokens: Annotated[int, Field(ge=1, json_schema_extra={"x-limit": "tokens"})] = 200
+    max_tokens: (
+        Annotated[int, Field(ge=1, json_schema_extra={LIMIT: "tokens"}, description="200 by default."), WHOLE] | None
+    ) = None
     temperature: Annotated[float, Field(ge=0, le=100, description="0 takes always the likeliest token.")] = 0.8
-    top_k: Annotated[int, Field(ge=1)] | None = None
+    top_k: Annotated[int, Field(ge=1), WHOLE] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), WHOLE] = 0
     stop: Annotated[list[Annotated[Text, Field(min_length=1)]], Field(max_length=16)] = Field(default_factory=list)
-    samples: Annotated[int, Field(ge=1, le=16)] = 1
+    samples: Annotated[int, Field(ge=1, le=16), WHOLE] = 1
     stream: bool = False
     probabilities: Annotated[bool, Field(description="Whether to give tokens, their probabilities and others'.")] = (
         False
@@ -192,18 +211,18 @@ class GenerateAnswer(Answer):
 class ClassifyTextRequest(Strict):
     """A text, or several, or several pairs of texts, to label."""
 
-    model: ModelName = None
+    model: str | None = model_name("classify")
     text: Text | Annotated[list[Text | Pair], Field(min_length=1, json_schema_extra=TEXTS)]
 
 
 class ClassifyImageRequest(Strict):
     """An image to label, at its training's size or at another `resolution` (both sides, or height and width)."""
 
-    model: ModelName = None
+    model: str | None = model_name("classify_images")
     image: ImageData
     resolution: (
-        Annotated[int, Field(ge=1, le=1024)]
-        | Annotated[list[Annotated[int, Field(ge=1, le=1024)]], Field(min_length=2, max_length=2)]
+        Annotated[int, Field(ge=1, le=1024), WHOLE]
+        | Annotated[list[Annotated[int, Field(ge=1, le=1024), WHOLE]], Field(min_length=2, max_length=2)]
         | None
     ) = None
 
@@ -222,10 +241,10 @@ class ClassifyAnswer(Answer):
     remarks: Remarks
 
 
-class TextsRequest(Strict):
-    """A text, or several."""
+class TagRequest(Strict):
+    """Texts whose words to tag."""
 
-    model: ModelName = None
+    model: str | None = model_name("tag")
     text: Text | Texts
 
 
@@ -250,12 +269,15 @@ class TagAnswer(Answer):
     remarks: Remarks
 
 
+MaskedText = Annotated[str, Field(json_schema_extra={**TEXT, "pattern": r"\[MASK\]"})]
+
+
 class FillRequest(Strict):
     """A text with one or more `[MASK]`, or several such texts."""
 
-    model: ModelName = None
-    text: Text | Texts
-    top: Annotated[int, Field(ge=1, le=100)] = 5
+    model: str | None = model_name("fill")
+    text: MaskedText | Annotated[list[MaskedText], Field(min_length=1, json_schema_extra=TEXTS)]
+    top: Annotated[int, Field(ge=1, le=100), WHOLE] = 5
 
 
 class Filling(Answer):
@@ -281,7 +303,7 @@ class FillAnswer(Answer):
 class EmbedRequest(Strict):
     """Texts to turn into vectors."""
 
-    model: ModelName = None
+    model: str | None = model_name("embed")
     text: Text | Texts
     normalize: Annotated[bool, Field(description="Whether to give vectors of length 1.")] = True
 
@@ -296,7 +318,7 @@ class EmbedAnswer(Answer):
 class AttentionOfTextRequest(Strict):
     """A text (and for a translation model its translation, if it is not to be the model's own) to look into."""
 
-    model: ModelName = None
+    model: str | None = model_name("attention")
     text: Text
     target: Text | None = None
 
@@ -304,7 +326,7 @@ class AttentionOfTextRequest(Strict):
 class AttentionOfImageRequest(Strict):
     """An image to look into."""
 
-    model: ModelName = None
+    model: str | None = model_name("attention_of_images")
     image: ImageData
 
 

@@ -28,23 +28,26 @@ from heedful.server.front.schemas import (
     GenerateAnswer,
     GenerateRequest,
     TagAnswer,
-    TextsRequest,
+    TagRequest,
 )
 
 router = APIRouter()
 TheDesk = Annotated[Desk, Depends(desk)]
 # Other tokens that could have stood in a place, where probabilities are asked for.
 RUNNERS_UP = 5
-STREAM = event_stream("The samples; or with `stream` events: a `token` each, then `done` or `error`.")
+DEFAULT_TOKENS = 200
+STREAM = event_stream(
+    "The samples; or with `stream` events: a `token` each, then `done` or `error`.", "token", "done", "error"
+)
 
 
 @router.post("/api/generate", response_model=GenerateAnswer, responses={**errors(), **STREAM}, tags=["language models"])
 async def generate(body: GenerateRequest, desk: TheDesk) -> Response:
     """Continue a text."""
     check_length([body.prompt, *body.stop], desk.limits)
-    check_tokens(body.max_tokens, desk.limits)
     options = {
-        **body.model_dump(include={"max_tokens", "temperature", "top_k", "top_p", "seed", "samples"}),
+        "max_tokens": check_tokens(body.max_tokens, DEFAULT_TOKENS, desk.limits),
+        **body.model_dump(include={"temperature", "top_k", "top_p", "seed", "samples"}),
         "stop": tuple(body.stop),
         "runners_up": RUNNERS_UP if body.probabilities else 0,
     }
@@ -77,7 +80,7 @@ async def classify(body: ClassifyTextRequest | ClassifyImageRequest, desk: TheDe
 
 
 @router.post("/api/tag", response_model=TagAnswer, responses=errors(), tags=["texts and images"])
-async def tag(body: TextsRequest, desk: TheDesk) -> Response:
+async def tag(body: TagRequest, desk: TheDesk) -> Response:
     """Tag the words of texts."""
     answer = await desk.run(body.model, "tag", listed(body.text, desk.limits))
     return json_answer({"results": answer.values, "remarks": answer.remarks})

@@ -18,7 +18,8 @@ from heedful.server.front.schemas import AlternativesAnswer, AlternativesRequest
 router = APIRouter(tags=["translation"])
 TheDesk = Annotated[Desk, Depends(desk)]
 STREAM = event_stream(
-    "The translations; or with `stream` events: `partial` with the best hypothesis so far, then `done` or `error`."
+    "The translations; or with `stream` events: `partial` with the best hypothesis so far, then `done` or `error`.",
+    *("partial", "done", "error"),
 )
 
 

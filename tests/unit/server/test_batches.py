@@ -1,0 +1,65 @@
+"""Requests that are computed together do not take each other along."""
+
+import warnings
+
+import pytest
+
+from heedful.errors import UserError
+from heedful.server.messages import Done, Failed, Run
+from heedful.server.worker import batches as module
+from heedful.server.worker.batches import Batches
+from heedful.server.worker.direct import DirectVerb
+from heedful.server.worker.task import Reply
+
+
+class TextWarning(UserWarning):
+    def __init__(self, index: int) -> None:
+        super().__init__("is odd")
+        self.index = index
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    found = []
+
+    def compute(pipeline, inputs, options):
+        found.append((pipeline, inputs))
+        for place, each in enumerate(inputs):
+            if each == "bad":
+                raise UserError("bad text")
+            if each == "odd":
+                warnings.warn(TextWarning(place), stacklevel=1)
+        return [each.upper() for each in inputs]
+
+    monkeypatch.setattr(module, "DIRECT_VERBS", {"shout": DirectVerb(compute), "alone": DirectVerb(compute, False)})
+    return found
+
+
+def run_all(*runs):
+    sent, batches = [], Batches({"a": "A", "b": "B"})
+    for run in runs:
+        batches.add(run, Reply(run.number, sent.append))
+    batches.cancel(99)
+    while batches.busy:
+        batches.step()
+    return sent
+
+
+def test_requests_for_the_same_are_computed_together(calls):
+    sent = run_all(
+        Run(1, "a", "shout", ["x", "odd"]), Run(2, "b", "shout", ["y"]), Run(3, "a", "shout", ["odd", "z"]),
+        Run(4, "a", "shout", ["w"], {"loud": True}), Run(99, "a", "shout", ["never"]),
+    )  # fmt: skip
+    assert calls == [("A", ["x", "odd", "odd", "z"]), ("B", ["y"]), ("A", ["w"])]
+    assert sent[:2] == [Done(1, ["X", "ODD"], [(1, "is odd")]), Done(3, ["ODD", "Z"], [(0, "is odd")])]
+    assert sent[2:] == [Done(2, ["Y"]), Done(4, ["W"])]
+
+
+def test_one_that_fails_does_not_take_the_others_along(calls):
+    sent = run_all(Run(1, "a", "shout", ["x"]), Run(2, "a", "shout", ["bad"]), Run(3, "a", "shout", ["z"]))
+    assert sent == [Done(1, ["X"]), Failed(2, "bad text", True), Done(3, ["Z"])]
+
+
+def test_what_is_not_to_be_computed_together_is_not(calls):
+    run_all(Run(1, "a", "alone", ["x"]), Run(2, "a", "alone", ["y"]))
+    assert calls == [("A", ["x"]), ("A", ["y"])]

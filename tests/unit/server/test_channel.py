@@ -1,0 +1,30 @@
+import socket
+
+import pytest
+
+from heedful.server.channel import Channel, frame
+
+
+def test_messages_arrive_whole_and_in_order_however_they_are_cut():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        channel = Channel(theirs)
+        assert channel.receive(wait=False) == []
+        data = frame([1, "two"]) + frame([b"x" * 100_003])
+        ours.sendall(data[:7])
+        assert channel.receive(wait=False) == []
+        ours.sendall(data[7:41])
+        assert channel.receive(wait=True) == [1, "two"]
+        ours.sendall(data[41:])
+        assert channel.receive(wait=True) == [b"x" * 100_003]
+        channel.send([])
+        channel.send([{"a": 1}])
+        assert Channel(ours).receive(wait=True) == [{"a": 1}]
+
+
+def test_the_end_of_the_other_side_is_noticed():
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        with pytest.raises(EOFError):
+            Channel(theirs).receive(wait=True)
