@@ -25,6 +25,7 @@ VERBS = {
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",
     "score": "Give the log-probability of given translations.",
+    "inspect": "Look into a training run.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
 }
