@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ class RunRecord:
     @property
     def best(self) -> Row | None:
         """The validation with the lowest loss, whose weights the model folder holds."""
-        return min(self.validations, key=lambda row: row["loss"], default=None)
+        measured = [row for row in self.validations if math.isfinite(row["loss"])]
+        return min(measured, key=lambda row: row["loss"], default=None)
 
 
 def read_run(folder: Path) -> RunRecord:

@@ -129,7 +129,7 @@ function axes(scales, width, chart, view) {
     return [svg("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y, y2: y }),
       svg("text", { class: "tick", x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, format(value))];
   });
-  const columns = scales.x.ticks(Math.max(2, Math.floor(width / 110))).map((value) =>
+  const columns = scales.x.ticks(Math.max(2, Math.floor(width / 80))).map((value) =>
     svg("text", { class: "tick", x: scales.x.place(value), y: bottom + 17, "text-anchor": "middle" },
       view.axis === "step" ? shortNumber(value) : `${shortNumber(value)} min`));
   return [...rows, svg("line", { class: "axis", x1: MARGIN.left, x2: width - MARGIN.right, y1: bottom, y2: bottom }), ...columns];

@@ -20,6 +20,11 @@ export function percent(value) {
   return `${(100 * value).toFixed(1)} %`;
 }
 
+// Scores that are shares are told in percent, as everyone does.
+export function scoreFormat(name) {
+  return ["accuracy", "macro F1"].includes(name) ? percent : exactNumber;
+}
+
 export function timeOf(minutes) {
   if (minutes < 1) return `${Math.round(60 * minutes)} s`;
   if (minutes < 60) return `${Number(minutes.toPrecision(3))} min`;

@@ -1,10 +1,12 @@
 // Which charts a run has.
 
-import { percent } from "./scales.js";
+import { percent, scoreFormat, shortNumber } from "./scales.js";
 
 const KINDS = { encoder: "encoder", decoder: "decoder", cross: "decoder to source", self: "self-attention",
   content: "content stream", query: "query stream" };
 const TONES = ["blue", "orange", "green", "violet"];
+
+const wholePercent = (value) => `${Number((100 * value).toPrecision(3))} %`;
 
 export function chartsOf(run) {
   const validated = { step: run.validations.map((row) => row.step), minutes: run.validations.map((row) => row.minutes) };
@@ -25,10 +27,9 @@ function scoreCharts(run, validated) {
   const names = [...new Set(run.validations.flatMap((row) => Object.keys(row.scores)))];
   return names.map((name) => {
     const better = name === "bits per byte" ? "lower is better" : "higher is better";
-    const share = ["accuracy", "macro F1"].includes(name);
     const values = run.validations.map((row) => row.scores[name] ?? null);
     return { title: name === "BLEU" ? name : name[0].toUpperCase() + name.slice(1), about: `On held-out data; ${better}.`,
-      format: share ? percent : undefined, axisFormat: share ? (value) => `${Math.round(100 * value)} %` : undefined,
+      format: scoreFormat(name), axisFormat: scoreFormat(name) === percent ? wholePercent : shortNumber,
       series: [{ name: "held-out", tone: "orange", points: validated, values, dots: true }] };
   });
 }
@@ -36,7 +37,6 @@ function scoreCharts(run, validated) {
 function stepCharts(run) {
   const { steps } = run;
   const clipped = run.clip_norm > 0 ? { value: run.clip_norm, name: "clipped above" } : null;
-  const wholePercent = (value) => `${Number((100 * value).toPrecision(3))} %`;
   return [
     { title: "Learning rate", about: "As the schedule set it.", atLeast: 0,
       series: [{ name: "rate", tone: "green", points: steps, values: steps.learning_rate }] },
@@ -71,5 +71,5 @@ function entropyChart(run, validated) {
     return [...thin, { name: KINDS[kind] ?? kind, tone, points: validated, values: mean, dots: true }];
   });
   return [{ title: "Attention entropy", about: "Of all layers; 100 % spreads evenly over all tokens, 0 % looks at one. Thin lines are single layers.",
-    atLeast: 1, format: percent, axisFormat: (value) => `${Math.round(100 * value)} %`, series }];
+    atLeast: 1, format: percent, axisFormat: wholePercent, series }];
 }

@@ -1,7 +1,7 @@
 // What the page says in words: the verdict, the choices, the data, the held-out examples.
 
 import { h } from "./elements.js";
-import { exactNumber, timeOf } from "./scales.js";
+import { scoreFormat, timeOf } from "./scales.js";
 
 const MOST_OUTPUTS = 12;
 
@@ -46,7 +46,7 @@ export function validationsOf(run) {
   const lowest = Math.min(...run.validations.map((row) => row.loss ?? Infinity));
   const rows = run.validations.map((row) => [row.step.toLocaleString("en"), timeOf(row.minutes),
     row.loss === null ? "–" : row.loss.toFixed(4) + (row.loss === lowest ? " (lowest: these weights are kept)" : ""),
-    ...scores.map((name) => (row.scores[name] === undefined ? "–" : exactNumber(row.scores[name])))]);
+    ...scores.map((name) => (row.scores[name] === undefined ? "–" : scoreFormat(name)(row.scores[name])))]);
   return section("Validations", table("Validations", ["step", "time", "loss", ...scores], rows));
 }
 

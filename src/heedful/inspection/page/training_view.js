@@ -2,7 +2,7 @@
 
 import { makeChart } from "./chart.js";
 import { h } from "./elements.js";
-import { exactNumber, timeOf } from "./scales.js";
+import { scoreFormat, timeOf } from "./scales.js";
 import { chartsOf } from "./training_charts.js";
 import { choicesOf, dataOf, examplesOf, validationsOf, verdictOf } from "./training_tables.js";
 
@@ -18,7 +18,8 @@ function moveCursor(place) {
 
 function redraw() {
   const last = view.axis === "step" ? run.totals.steps : run.totals.minutes;
-  view.range = [0, last || 1];
+  const first = view.axis === "step" ? 0 : run.steps.minutes?.[0] ?? 0;
+  view.range = first < last ? [first, last] : [0, last || 1];
   for (const chart of charts) chart.draw();
 }
 
@@ -69,7 +70,7 @@ function tiles() {
   if (measured.length) {
     const best = measured.reduce((one, other) => (other.loss < one.loss ? other : one));
     shown.push(tile("lowest held-out loss", best.loss.toFixed(3), `at step ${best.step.toLocaleString("en")}`));
-    for (const [name, value] of Object.entries(best.scores)) shown.push(tile(name, exactNumber(value), "with these weights"));
+    for (const [name, value] of Object.entries(best.scores)) shown.push(tile(name, scoreFormat(name)(value), "with these weights"));
   }
   return h("dl", { class: "tiles" }, ...shown);
 }
