@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ FEWEST_VALIDATIONS = 3
 # Fewer held-out answers may be alike by chance.
 FEWEST_ANSWERS = 10
 CONSTANT_SHARE = 0.9
+# Where so many of the right answers are alike, the data is to blame.
+REPEATED_SHARE = 0.8
 # The share of the loss that the right input must save; labels of texts and images may be hard to tell.
 LEAST_SOURCE_GAIN, LEAST_GAIN = 0.1, 0.03
 # Of what a run had learned, it may lose this share again; less than that many nats may be chance.
@@ -39,19 +42,25 @@ class Finding:
         return f"{self.title}. {self.evidence} {self.advice}"
 
 
+Rule = Callable[[RunRecord], Finding | None]
+
+
 def diagnose(run: RunRecord) -> list[Finding]:
     """What is to be said of a run, the cause before what follows from it; nothing, if it is healthy."""
-    for causes in (
-        [_divergence],
-        [_nothing_learned],
-        [_constant_data],
-        [_input_ignored, _constant_output],
-        [_overfitting],
-    ):
-        found = [each for each in (rule(run) for rule in causes) if each]
+    for rules in _groups_of_rules(run):
+        found = [each for each in (rule(run) for rule in rules) if each]
         if found or not judgeable(run):
             return found
     return []
+
+
+def _groups_of_rules(run: RunRecord) -> list[list[Rule]]:
+    """Rules that are tried together, each group only if those before it found nothing."""
+    symptoms: list[Rule] = [_input_ignored, _constant_output]
+    # A target's language can be learned from targets alone, so that a run which has not even done that says nothing
+    # of its files; labels that belong to other inputs cannot be learned at all.
+    learning = [[_nothing_learned], symptoms] if _input(run) == "source" else [[_nothing_learned, *symptoms]]
+    return [[_divergence], [_constant_data], *learning, [_overfitting]]
 
 
 def judgeable(run: RunRecord) -> bool:
@@ -136,7 +145,7 @@ def _nothing_learned(run: RunRecord) -> Finding | None:
 def _constant_data(run: RunRecord) -> Finding | None:
     """Always the same answer, as the data teaches it."""
     answers = _constant_answers(run)
-    if not answers or answers["expected_share"] < CONSTANT_SHARE / 2:
+    if not answers or answers["expected_share"] < REPEATED_SHARE:
         return None
     advice = "The data teaches it: leave out repeated answers, or add examples with other ones."
     return _always_the_same(answers, advice)
@@ -157,7 +166,7 @@ def _constant_answers(run: RunRecord) -> Row | None:
     if not answers or answers["count"] < FEWEST_ANSWERS or answers["share"] < CONSTANT_SHARE:
         return None
     # Where most of the right answers are alike, some others among those given show that the model tells them apart.
-    return answers if answers["share"] == 1 or answers["expected_share"] < CONSTANT_SHARE / 2 else None
+    return answers if answers["share"] == 1 or answers["expected_share"] < 0.5 else None
 
 
 def _always_the_same(answers: Row, advice: str) -> Finding:

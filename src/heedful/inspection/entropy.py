@@ -25,7 +25,7 @@ def attention_entropy(model: Model, read: Callable[[Model], Iterator[None]]) -> 
     for _ in read(view):
         for name, recorder in recorders.items():
             if recorder.weights is not None:
-                sums[name] = sums.get(name, 0.0) + entropy_and_largest(recorder.weights)
+                sums[name] = sums.get(name, 0.0) + entropy_and_largest(recorder.weights.cpu())
     layers: dict[str, list[float]] = defaultdict(list)
     for name, (entropy, largest) in sums.items():
         layers[kind_of(name)].append(float(entropy / largest) if largest > 0 else 0.0)

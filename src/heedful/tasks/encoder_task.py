@@ -81,7 +81,7 @@ class EncoderTask:
             features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
             loss = linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1]
             logits_NV = output(features_ND)
-            log_probabilities_V = logits_NV.log_softmax(1).sum(0, dtype=torch.float64) if labelled else None
+            log_probabilities_V = logits_NV.log_softmax(1).sum(0).cpu().double() if labelled else None
             return float(loss), labels_N, logits_NV.argmax(1), log_probabilities_V
 
         measured = side_by_side(measure, self.valid_batches, self.model.device)
@@ -91,7 +91,7 @@ class EncoderTask:
         scores = {"accuracy": accuracy(wanted, found)}
         if labelled:
             scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
-            gain = unrelated_loss(torch.stack(log_probabilities).sum(0).cpu().numpy(), wanted) - loss
+            gain = unrelated_loss(torch.stack(log_probabilities).sum(0).numpy(), wanted) - loss
         answers = summarise_answers(found.tolist(), wanted.tolist(), self.name)
         return Validation(loss, scores, answers=answers, input_gain=gain)
 
