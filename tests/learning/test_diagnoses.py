@@ -9,7 +9,7 @@ import pytest
 
 import heedful
 from heedful.errors import UserError
-from heedful.inspection.diagnosis import Finding, diagnose, judgeable, verdict
+from heedful.inspection.diagnosis import Finding, diagnose, verdict
 from heedful.inspection.run_record import RunRecord, read_run
 from heedful.jobs.labels import ClassifierData
 from heedful.jobs.language_model import TextData
@@ -46,11 +46,11 @@ def translation(folder: Path, sources: list[str], targets: list[str], steps: int
     return run(folder, data, "translation_tiny", {"encoder": STACK, "decoder": STACK}, steps, schedule)
 
 
-def classifier(folder: Path, labels: list[str], texts: list[str], steps: int) -> RunRecord:
+def classifier(folder: Path, labels: list[str], texts: list[str], steps: int, **schedule: Any) -> RunRecord:
     pairs = zip(labels, texts, strict=True)
     (folder / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in pairs), encoding="utf-8")
     data = ClassifierData(data=(str(folder / "a.tsv"),))
-    return run(folder, data, "encoder_tiny", {"stack": STACK}, steps, {"learning_rate": 0.01})
+    return run(folder, data, "encoder_tiny", {"stack": STACK}, steps, schedule or {"learning_rate": 0.01})
 
 
 def findings(record: RunRecord) -> dict[str, Finding]:
@@ -66,12 +66,16 @@ def upper(lines: list[str]) -> list[str]:
     return [line.upper() for line in lines]
 
 
+def with_dogs(lines: list[str]) -> list[str]:
+    return ["dog" if "dog" in line.split() else "none" for line in lines]
+
+
 def test_a_run_that_learns_is_healthy(tmp_path: Path, lines: list[str]) -> None:
-    record = translation(tmp_path, lines, upper(lines), 200, learning_rate=0.01)
+    record = translation(tmp_path, lines, upper(lines), 150, learning_rate=0.01)
     assert verdict(record) == "healthy"
     assert diagnose(record) == []
     last = record.validations[-1]
-    assert last["input_gain"] > 3
+    assert last["input_gain"] > 2
     assert set(last["attention_entropy"]) == {"encoder", "decoder", "cross"}
     assert all(0 < value < 1 for layers in last["attention_entropy"].values() for value in layers)
 
@@ -108,9 +112,9 @@ def test_a_run_that_explodes_is_called_diverged(tmp_path: Path, lines: list[str]
 
 
 def test_a_run_that_loses_what_it_had_learned_is_called_diverged(tmp_path: Path, lines: list[str]) -> None:
-    # The rate grows by 0.0003 a step, and no warm-up ever ends.
-    growing = {"kind": "inverse_square_root", "learning_rate": 3.0, "warmup_steps": 10_000}
-    record = translation(tmp_path, lines, upper(lines), 450, **growing)
+    # The rate grows by 0.002 a step, and no warm-up ever ends.
+    growing = {"kind": "inverse_square_root", "learning_rate": 20.0, "warmup_steps": 10_000}
+    record = classifier(tmp_path, with_dogs(lines), lines, 150, **growing)
     assert verdict(record) == "divergence"
     assert "lost again" in diagnose(record)[0].evidence
 
@@ -126,8 +130,7 @@ def test_random_labels_are_called_unrelated_to_the_texts(tmp_path: Path, lines: 
 
 
 def test_labels_that_can_be_learned_are_healthy(tmp_path: Path, lines: list[str]) -> None:
-    labels = ["dog" if "dog" in line.split() else "none" for line in lines]
-    record = classifier(tmp_path, labels, lines, 60)
+    record = classifier(tmp_path, with_dogs(lines), lines, 60)
     assert verdict(record) == "healthy"
     assert record.validations[-1]["answers"]["commonest"] == "none"
 
@@ -145,10 +148,3 @@ def test_a_language_model_that_collapsed_gives_constant_output(tmp_path: Path, l
     data = TextData(text=(str(tmp_path / "a.txt"),))
     record = run(tmp_path, data, "language_tiny", {"stack": STACK, "max_length": 64}, 60, {"learning_rate": 0.5})
     assert list(findings(record)) == ["constant output"]
-
-
-def test_a_young_run_is_not_judged(tmp_path: Path, lines: list[str]) -> None:
-    record = translation(tmp_path, lines[:300], upper(lines[:300]), 5, learning_rate=0.01)
-    assert not judgeable(record)
-    assert verdict(record) == "too short to judge"
-    assert diagnose(record) == []
