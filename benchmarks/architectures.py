@@ -57,7 +57,7 @@ def main() -> None:
         test = ["--source", file("test_2016_flickr.en"), "--reference", file("test_2016_flickr.de")]
         scores = json.loads(heedful("evaluate", str(folder), *test, "--json"))
         curves[name] = curve(folder)
-        rows += measured(name, folder, scores, curves[name])
+        rows += [*measured(name, folder, scores, curves[name]), results.health(folder, COMMAND)]
     results.write("architectures", rows)
     plot(curves, Path("docs/images/architectures.svg"))
 

@@ -62,7 +62,10 @@ def main() -> None:
     base = options.out / "28"
     heedful("train", "image-classifier", *files("train"), "--out", base, "--budget", options.budget)
     seconds = elapsed(base)
-    rows = [row("training time, all included", seconds / 60, "minutes", "<= 45", seconds)]
+    rows = [
+        row("training time, all included", seconds / 60, "minutes", "<= 45", seconds),
+        results.health(base, COMMAND),
+    ]
     at_28 = accuracy(base, 28)
     rows.append(row("28 pixels, as trained: test accuracy", at_28, "%", ">= 90.5", seconds))
     for resolution in RESOLUTIONS:
@@ -80,6 +83,7 @@ def main() -> None:
         found = accuracy(tuned, resolution)
         required = f">= {at_28 - 1:.2f}" if resolution == 56 else "-"
         rows.append(row(f"{resolution} pixels, fine-tuned", found, "%", required, elapsed(tuned)))
+        rows.append(results.health(tuned, COMMAND))
     results.write("fashion_mnist", rows)
 
 

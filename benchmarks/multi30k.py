@@ -52,6 +52,7 @@ def main() -> None:
     steps = [json.loads(line) for line in Path(options.out, "run", "metrics.jsonl").read_text().splitlines()]
     padding = [step["padding"] for step in steps if step["kind"] == "train"]
     share = round(100 * sum(padding) / len(padding), 2)
+    rows.append(results.health(Path(options.out), COMMAND))
     rows.append(results.row("padding in training batches", share, "%", "<= 10", wall, COMMAND))
     for name, required in (("val", "-"), ("test_2016_flickr", ">= 38.0")):
         started = time.monotonic()

@@ -9,6 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from heedful.inspection.diagnosis import diagnose, verdict
+from heedful.inspection.run_record import read_run
+
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu")
 
@@ -58,6 +61,13 @@ def row(measure: str, value: float, unit: str, required: str, seconds: float, co
         "versions": environment(),
         "commit": COMMIT,
     }
+
+
+def health(folder: Path, command: str) -> dict[str, Any]:
+    """The verdict on a training run: the number of its faults, with the verdict in words as the unit."""
+    run = read_run(folder)
+    faults = sum(finding.fault for finding in diagnose(run))
+    return row(f"faults of the run {run.name}", faults, verdict(run), "0", run.steps[-1]["elapsed"], command)
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> Path:

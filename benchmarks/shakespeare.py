@@ -78,6 +78,7 @@ def gpt(out: Path, budget: str, train: str, valid: str) -> None:
         row("gain over Hugging Face", theirs["loss"] - ours["loss"], unit, ">= 0.08", ours["seconds"]),
         row("heedful, free choice: loss", free["loss"], unit, "<= 1.58", free["seconds"]),
         row("heedful, free choice: time", free["seconds"] / 60, "minutes", "<= 30", free["seconds"]),
+        *(results.health(out / name, COMMAND) for name in ("same", "free")),
     ]
     results.write("shakespeare", rows)
 
@@ -88,6 +89,7 @@ def xlnet(out: Path, budget: str, train: str, valid: str) -> None:
     rows = [
         row("XLNet, left to right: loss", found["loss"], "nats/character", "<= 2.2", found["seconds"]),
         row("XLNet: training time, all included", found["seconds"] / 60, "minutes", "-", found["seconds"]),
+        results.health(out / "xlnet", COMMAND),
     ]
     results.write("shakespeare_xlnet", rows)
 

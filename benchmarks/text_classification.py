@@ -43,10 +43,14 @@ def elapsed(model: Path) -> float:
     return float(json.loads(max(states).read_text(encoding="utf-8"))["elapsed"])
 
 
+def command_of(part: str) -> str:
+    """The command that measures a part."""
+    return f"python benchmarks/text_classification.py {part}"
+
+
 def row(measure: str, value: float, unit: str, required: str, seconds: float, part: str) -> dict[str, Any]:
     """One measured figure of this benchmark."""
-    command = f"python benchmarks/text_classification.py {part}"
-    return results.row(measure, round(value, 2), unit, required, seconds, command)
+    return results.row(measure, round(value, 2), unit, required, seconds, command_of(part))
 
 
 def imdb(data: Path, budget: str) -> None:
@@ -58,6 +62,7 @@ def imdb(data: Path, budget: str) -> None:
     rows = [
         row("IMDB from scratch: test accuracy", found, "%", ">= 88.5", seconds, "imdb"),
         row("IMDB from scratch: training time, all included", seconds / 60, "minutes", "<= 15", seconds, "imdb"),
+        results.health(model, command_of("imdb")),
     ]
     results.write("imdb", rows)
 
@@ -79,7 +84,7 @@ def few_labels(data: Path, budget: str) -> None:
         *("--out", pretrained, "--budget", budget),
     )
     scores: dict[str, list[float]] = {"from scratch": [], "pretrained": []}
-    seconds = elapsed(pretrained)
+    seconds, runs = elapsed(pretrained), [pretrained]
     for seed in SEEDS:
         for kind, start in (("from scratch", []), ("pretrained", ["--from", pretrained])):
             model = RUNS / f"{kind.replace(' ', '-')}-{seed}"
@@ -88,6 +93,7 @@ def few_labels(data: Path, budget: str) -> None:
                 *(f"--set=training.seed={seed}", *start),
             )
             seconds += elapsed(model)
+            runs.append(model)
             scores[kind].append(accuracy(model, data / "imdb" / "test.tsv.gz"))
     means = {kind: statistics.mean(values) for kind, values in scores.items()}
     rows = []
@@ -99,6 +105,7 @@ def few_labels(data: Path, budget: str) -> None:
         rows.append(row(f"IMDB, 1,000 labels, {kind}: deviation", statistics.stdev(values), "%", "-", seconds, "few"))
     gain = means["pretrained"] - means["from scratch"]
     rows.append(row("gain by pretraining", gain, "points", ">= 3", seconds, "few-labels"))
+    rows += [results.health(run, command_of("few-labels")) for run in runs]
     results.write("imdb_few_labels", rows)
 
 
@@ -114,7 +121,8 @@ def trec(data: Path, budget: str) -> None:
     heedful("train", "classifier", "--data", RUNS / "trec-train.tsv", "--out", model, "--budget", budget)
     seconds = elapsed(model)
     found = accuracy(model, RUNS / "trec-test.tsv")
-    results.write("trec", [row("TREC coarse: test accuracy", found, "%", ">= 86", seconds, "trec")])
+    accuracy_row = row("TREC coarse: test accuracy", found, "%", ">= 86", seconds, "trec")
+    results.write("trec", [accuracy_row, results.health(model, command_of("trec"))])
 
 
 PARTS = {"imdb": (imdb, "15m"), "few-labels": (few_labels, "20m"), "trec": (trec, "3m")}

@@ -30,6 +30,12 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     temporary.replace(path)
 
 
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file that is being written, or was when its writer was killed: without half a line at the end."""
+    text = path.read_text(encoding="utf-8")
+    return text[: text.rfind("\n") + 1].split("\n")[:-1]
+
+
 def flush_to_disk(path: Path) -> None:
     """Wait until a file's contents are on the disk: a rename must not get there before them."""
     with path.open("rb+") as file:

@@ -22,7 +22,7 @@ ALLOWED = {
     "tasks": {"layers", "models", "decoding", "data"},
     "interop": {"layers", "models", "data", "model_folder"},
     "jobs": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
-    "training": {"layers", "models", "decoding", "data", "tasks", "jobs", "presets", "model_folder"},
+    "training": {"layers", "models", "inspection", "decoding", "data", "tasks", "jobs", "presets", "model_folder"},
 }
 
 

@@ -207,7 +207,7 @@ def test_plain_data_is_shown_like_packed_data(open_page, translated: AttentionMa
     read = "const c = document.querySelector('.matrix-body'); return c.toDataURL()"
     packed = browser.execute_script(read)
     page = translated.html()
-    begin = page.index('id="attention-document">') + len('id="attention-document">')
+    begin = page.index('id="document">') + len('id="document">')
     plain = json.dumps(translated.to_json()).replace("<", "\\u003c")
     browser = open_page(page[:begin] + plain + page[page.index("</script>", begin) :])
     painted(browser)

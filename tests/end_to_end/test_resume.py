@@ -45,7 +45,7 @@ def finish(command: list[str], code: int = 0) -> str:
 
 def losses(out: Path) -> list[tuple[str, int, float]]:
     rows = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
-    return [(row["kind"], row["step"], row["loss"]) for row in rows]
+    return [(row["kind"], row["step"], row["loss"]) for row in rows if row["kind"] != "failure"]
 
 
 def kill_when(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:

@@ -38,7 +38,7 @@ def test_the_direction_of_a_movement_is_learned() -> None:
     data = ImageSet(videos, classes, np.arange(2000), np.arange(2000, 2300))
     steps = 250
     settings = LearningSettings(32 * model.config.length, 0.05, False, 1)
-    task = ImageTask(model, data, AugmentationConfig(shift=0.0, flip=False), settings)
+    task = ImageTask(model, data, AugmentationConfig(shift=0.0, flip=False), settings, str)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.004)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.004, total_steps=steps)
     batches = [indices for epoch in range(5) for indices in task.epoch_batches(epoch)]

@@ -33,7 +33,7 @@ def image_task(model: Vision, images: np.ndarray, classes: np.ndarray) -> ImageT
     everything = np.arange(len(images))
     settings = LearningSettings(32 * model.config.length, 0.0, False, 1)
     augmentation = AugmentationConfig(shift=0.0, flip=False)
-    return ImageTask(model, ImageSet(images, classes, everything, everything), augmentation, settings)
+    return ImageTask(model, ImageSet(images, classes, everything, everything), augmentation, settings, str)
 
 
 def test_places_keep_their_meaning_at_another_resolution() -> None:

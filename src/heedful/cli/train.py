@@ -202,6 +202,8 @@ def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -
     """Train, and say what to do next."""
     job_data = getattr(importlib.import_module(f"heedful.jobs.{module}"), data_class)
     run_config = requested_run(job_data, options)
+    from heedful.inspection.diagnosis import diagnose
+    from heedful.inspection.run_record import read_run
     from heedful.training.display import RunDisplay, display_on_stderr
     from heedful.training.run import train as run_training
 
@@ -213,6 +215,8 @@ def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -
         click.echo(f"stopped and saved in {folder}: the same command continues", err=True)
         sys.exit(130)
     click.echo(f"done: {folder} (validation loss {result.best_loss:.4f})", err=True)
+    for finding in diagnose(read_run(folder)):
+        click.echo(f"{'warning' if finding.fault else 'note'}: {finding}", err=True)
     click.echo(f"next: {usage.format(folder)}", err=True)
 
 

@@ -190,7 +190,7 @@ class PreparedImageJob:
 
     def task(self, model: Vision, learning: LearningSettings) -> ImageTask:
         """Image classification, as the training loop sees it."""
-        return ImageTask(model, self.data.set, self.augmentation, learning)
+        return ImageTask(model, self.data.set, self.augmentation, learning, self.data.labels.__getitem__)
 
     def model_config(self, family: str, settings: VisionConfig) -> ModelConfig:
         """What the model folder says of the model."""

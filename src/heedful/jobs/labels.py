@@ -172,7 +172,7 @@ class PreparedLabelJob:
         train, valid = (
             LabelledTexts(examples, model.special_tokens, by_word) for examples in (self.data.train, self.data.valid)
         )
-        return EncoderTask(model, train, valid, learning)
+        return EncoderTask(model, train, valid, learning, self.data.labels.__getitem__)
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""

@@ -140,7 +140,7 @@ class PreparedMaskedJob:
         ordinary = np.array([token for token in tokens if token not in special.ids])
         masking = Masking(special, ordinary, learning.seed, begins)
         train, valid = (MaskedTexts(text, model.max_length, masking) for text in (self.data.train, self.data.valid))
-        return EncoderTask(model, train, valid, learning)
+        return EncoderTask(model, train, valid, learning, lambda token: tokenizer.decode([token]))
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from heedful.machine import side_by_side
 from heedful.models.encoder_only import EncoderOnly
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.encoder_batch import EncoderBatch, encoder_loss, label_features
+from heedful.tasks.signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers, unrelated_loss
 from heedful.tasks.task import Indices, LearningSettings, Validation
 
 # A wrong answer of great confidence can cost this much with few classes, too.
@@ -35,10 +36,12 @@ class Texts(Protocol):
 
 
 class EncoderTask:
-    """Texts, the encoder that learns from them, and its validation."""
+    """Texts, the encoder that learns from them, and its validation; `name` gives an answer's number in words."""
 
-    def __init__(self, model: EncoderOnly, train: Texts, valid: Texts, settings: LearningSettings) -> None:
-        self.model, self.train, self.valid, self.settings = model, train, valid, settings
+    def __init__(
+        self, model: EncoderOnly, train: Texts, valid: Texts, settings: LearningSettings, name: Callable[[int], str]
+    ) -> None:
+        self.model, self.train, self.valid, self.settings, self.name = model, train, valid, settings, name
         self.batches = self._bucketed(train)
         self.valid_batches = self._bucketed(valid).epoch(0)
 
@@ -72,18 +75,31 @@ class EncoderTask:
 
     def validate(self) -> Validation:
         """The loss and the accuracy over all held-out texts; macro F1 too, where the answers are labels."""
-        output = self.model.output_layer
+        output, labelled = self.model.output_layer, self.model.config.head != "masked"
 
-        def measure(indices: Indices) -> tuple[float, Tensor, Tensor]:
+        def measure(indices: Indices) -> tuple[float, Tensor, Tensor, Tensor | None]:
             features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
             loss = linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1]
-            return float(loss), labels_N, output(features_ND).argmax(1)
+            logits_NV = output(features_ND)
+            log_probabilities_V = logits_NV.log_softmax(1).sum(0).cpu().double() if labelled else None
+            return float(loss), labels_N, logits_NV.argmax(1), log_probabilities_V
 
         measured = side_by_side(measure, self.valid_batches, self.model.device)
-        losses, labels, predictions = zip(*measured, strict=True)
+        losses, labels, predictions, log_probabilities = zip(*measured, strict=True)
         wanted, found = torch.cat(labels).cpu().numpy(), torch.cat(predictions).cpu().numpy()
-        loss, scores = sum(losses) / len(wanted), {"accuracy": accuracy(wanted, found)}
-        if self.model.config.head == "masked":
-            return Validation(loss, scores)
-        scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
-        return Validation(loss, scores, wrong=1.0 - scores["accuracy"])
+        loss, gain, wrong = sum(losses) / len(wanted), None, 0.0
+        scores = {"accuracy": accuracy(wanted, found)}
+        if labelled:
+            scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))
+            wrong = 1.0 - scores["accuracy"]
+            gain = unrelated_loss(torch.stack(log_probabilities).sum(0).numpy(), wanted) - loss
+        answers = summarise_answers(found.tolist(), wanted.tolist(), self.name)
+        return Validation(loss, scores, wrong=wrong, answers=answers, input_gain=gain)
+
+    def read_examples(self, model: EncoderOnly) -> Iterator[None]:
+        """Let a model read a few held-out texts, one at a time; of long ones only the beginning."""
+        for index in range(min(len(self.valid.lengths), EXAMPLES_TO_READ)):
+            text = self.valid.batch(np.array([index]), 0).to(model.device)
+            segments = None if text.segments_BT is None else text.segments_BT[:, :LONGEST_EXAMPLE]
+            model.hidden(text.ids_BT[:, :LONGEST_EXAMPLE], text.lengths_B.clamp(max=LONGEST_EXAMPLE), segments)
+            yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,11 @@ from heedful.data.prepared_images import ImageSet
 from heedful.machine import side_by_side
 from heedful.models.vision import Vision
 from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.signs import EXAMPLES_TO_READ, summarise_answers, unrelated_loss
 from heedful.tasks.task import Indices, LearningSettings, Validation
+
+# All attention weights of an image are in memory at once when it is looked at.
+MOST_PATCHES = 600
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,17 @@ class ImageBatch:
 
 
 class ImageTask:
-    """Images with classes, the model that learns them, and its validation."""
+    """Images with classes, the model that learns them, and its validation; `name` gives a class in words."""
 
     def __init__(
-        self, model: Vision, data: ImageSet, augmentation: AugmentationConfig, settings: LearningSettings
+        self,
+        model: Vision,
+        data: ImageSet,
+        augmentation: AugmentationConfig,
+        settings: LearningSettings,
+        name: Callable[[int], str],
     ) -> None:
-        self.model, self.data, self.settings = model, data, settings
+        self.model, self.data, self.settings, self.name = model, data, settings, name
         self.augmentation = Augmentation(augmentation, settings.seed, model.config.channels)
         self.width, self.length = model.config.width, model.config.length
         self.images_per_batch = max(1, settings.tokens_per_batch // self.length)
@@ -102,17 +111,33 @@ class ImageTask:
         """The loss, the accuracy and the F1 score over all held-out images, as they are."""
         valid = self.data.valid
 
-        def measure(places: Indices) -> tuple[float, NDArray[np.int64]]:
-            pixels = self.model.config.pixels.normalise(torch.from_numpy(self.data.images[places]))
-            batch = self._batch(pixels, places)
+        def measure(places: Indices) -> tuple[float, NDArray[np.int64], NDArray[np.float64]]:
+            batch = self._held_out(places)
             hidden_BD = self.model.hidden(batch.pixels)
-            return float(self._loss(hidden_BD, batch, 0.0)[1]), self.head(hidden_BD).argmax(1).cpu().numpy()
+            logits_BV = self.head(hidden_BD)
+            log_probabilities_V = logits_BV.log_softmax(1).sum(0).cpu().double().numpy()
+            return float(self._loss(hidden_BD, batch, 0.0)[1]), logits_BV.argmax(1).cpu().numpy(), log_probabilities_V
 
         batches = np.split(valid, range(self.images_per_batch, len(valid), self.images_per_batch))
-        losses, predictions = zip(*side_by_side(measure, batches, self.model.device), strict=True)
+        measured = side_by_side(measure, batches, self.model.device)
+        losses, predictions, log_probabilities = zip(*measured, strict=True)
         right, predicted = self.data.classes[valid], np.concatenate(predictions)
+        loss = sum(losses) / len(valid)
         scores = {
             "accuracy": accuracy(right, predicted),
             "macro F1": macro_f1(confusion_matrix(right, predicted, self.head.out_features)),
         }
-        return Validation(sum(losses) / len(valid), scores, wrong=1.0 - scores["accuracy"])
+        answers = summarise_answers(predicted.tolist(), right.tolist(), self.name)
+        gain = unrelated_loss(np.sum(log_probabilities, axis=0), right) - loss
+        return Validation(loss, scores, wrong=1.0 - scores["accuracy"], answers=answers, input_gain=gain)
+
+    def _held_out(self, places: Indices) -> ImageBatch:
+        pixels = self.model.config.pixels.normalise(torch.from_numpy(self.data.images[places]))
+        return self._batch(pixels, places)
+
+    def read_examples(self, model: Vision) -> Iterator[None]:
+        """Let a model look at a few held-out images, one at a time, unless they are of very many patches."""
+        if self.length <= MOST_PATCHES:
+            for place in self.data.valid[:EXAMPLES_TO_READ]:
+                model.hidden(self._held_out(np.array([place])).pixels)
+                yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.seam import DecodingModel
 from heedful.machine import side_by_side
 from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, Answers, summarise_answers
 from heedful.tasks.task import Indices, LearningSettings, Validation
 
 Ids = NDArray[np.integer]
@@ -148,7 +149,29 @@ class LanguageTask:
         (found,) = decode(self.model, [Request(0, prompt)], options, 1)
         example = {"held out": tokenizer.decode(prompt), "continued": tokenizer.decode(found.hypotheses[0].tokens)}
         bits = total / math.log(2) / data.facts["valid_bytes"]
-        return Validation(total / tokens, {"bits per byte": bits}, [_on_one_line(example)])
+        return Validation(total / tokens, {"bits per byte": bits}, [_on_one_line(example)], self._answers())
+
+    @torch.inference_mode()
+    def _answers(self) -> Answers:
+        """The likeliest next tokens in a part of the held-out text."""
+        windows = self._short_windows()
+        found = self.model.output(self.model.hidden(windows.ids_BT, windows.documents_BT)).argmax(-1)
+        tokens, labels = found.flatten().tolist(), windows.labels_BT.flatten().tolist()
+        return summarise_answers(tokens, labels, lambda token: self.data.tokenizer.decode([token]))
+
+    def _short_windows(self) -> LanguageBatch:
+        valid = self.data.valid
+        length = min(LONGEST_EXAMPLE, self.model.max_length, len(valid) - 1)
+        starts = np.arange(0, len(valid) - length, length)[:EXAMPLES_TO_READ]
+        return collate_windows(valid, starts, length, self.model.special_tokens.end).to(self.model.device)
+
+    def read_examples(self, model: CausalModel) -> Iterator[None]:
+        """Let a model read a few windows of the held-out text, one at a time."""
+        windows = self._short_windows()
+        for row in range(len(windows.ids_BT)):
+            documents = windows.documents_BT
+            model.hidden(windows.ids_BT[row : row + 1], None if documents is None else documents[row : row + 1])
+            yield
 
 
 def _on_one_line(example: dict[str, str]) -> dict[str, str]:

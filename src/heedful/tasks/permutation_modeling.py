@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,3 +155,7 @@ class PermutationTask:
     def validate(self) -> Validation:
         """The loss over all of the held-out text, from left to right."""
         return self.language.validate()
+
+    def read_examples(self, model: XLNet) -> Iterator[None]:
+        """Let a model read a few windows of the held-out text, from left to right."""
+        return self.language.read_examples(model)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+
+from heedful.tasks.signs import Answers
 
 Indices = NDArray[np.integer]
 
@@ -34,11 +36,17 @@ class Batch(Protocol):
 
 @dataclass(frozen=True)
 class Validation:
-    """The held-out loss, other scores, some examples, and the share of wrong answers if that is what counts."""
+    """The held-out loss, other scores, some examples to look at, and signs of health.
+
+    `input_gain` is how much higher the loss is with inputs that belong to other answers, `wrong` the share of wrong
+    answers, if that is what counts.
+    """
 
     loss: float
     scores: dict[str, float] = field(default_factory=dict)
     examples: list[dict[str, str]] = field(default_factory=list)
+    answers: Answers | None = None
+    input_gain: float | None = None
     wrong: float = 0.0
 
     @property
@@ -82,3 +90,6 @@ class Task(Protocol[AnyBatch]):
 
     def validate(self) -> Validation:
         """Measure the model, as it is now, on the held-out examples."""
+
+    def read_examples(self, model: Any) -> Iterator[None]:
+        """Let a model of this kind read a few held-out examples, one at a time and without padding."""

@@ -17,6 +17,8 @@ from heedful.tasks.padding import pad_rows
 from heedful.tasks.translation_model import TranslationModel
 
 Ids = NDArray[np.integer]
+# Enough to tell whether a model uses its source.
+PAIRS_FOR_GAIN = 100
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class TranslationBatch:
             num_targets=targets,
             num_real=targets + int(lengths.sum()),
         )
+
+    def with_other_sources(self) -> TranslationBatch:
+        """Every target with the source of its neighbour."""
+        return replace(self, source_BS=self.source_BS.roll(1, 0), source_lengths_B=self.source_lengths_B.roll(1, 0))
 
     def to(self, device: torch.device) -> TranslationBatch:
         """The batch on another device."""
@@ -110,12 +116,31 @@ class Pairs(Protocol):
     def target(self, index: int) -> Ids: ...
 
 
+def collate_pairs(pairs: Pairs, indices: NDArray[np.integer], model: TranslationModel) -> TranslationBatch:
+    """Some of the pairs as a batch on the model's device."""
+    batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices], model.special_tokens)
+    return batch.to(model.device)
+
+
 @torch.inference_mode()
 def mean_loss(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float:
     """The loss per target token, without label smoothing, over all pairs."""
     total, count = 0.0, 0
     for indices in batches:
-        batch = collate([pairs.source(i) for i in indices], [pairs.target(i) for i in indices], model.special_tokens)
-        total += float(translation_loss(model, batch.to(model.device), 0.0)[1])
+        batch = collate_pairs(pairs, indices, model)
+        total += float(translation_loss(model, batch, 0.0)[1])
         count += batch.num_targets
     return total / count
+
+
+@torch.inference_mode()
+def source_gain(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float | None:
+    """How much higher the loss per target token is with the sources of other pairs, or None if there are no others."""
+    gain, seen, targets = 0.0, 0, 0
+    for indices in batches:
+        if len(indices) > 1 and seen < PAIRS_FOR_GAIN:
+            batch = collate_pairs(pairs, indices, model)
+            right, other = (translation_loss(model, each, 0.0)[1] for each in (batch, batch.with_other_sources()))
+            gain += float(other - right)
+            seen, targets = seen + len(indices), targets + batch.num_targets
+    return gain / targets if seen else None

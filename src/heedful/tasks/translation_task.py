@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import sacrebleu
 import torch
 from torch import Tensor
@@ -14,8 +15,9 @@ from heedful.data.prepared import PreparedTranslation
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import decode
+from heedful.tasks.signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers
 from heedful.tasks.task import Indices, LearningSettings, Validation
-from heedful.tasks.translation import TranslationBatch, collate, mean_loss, translation_loss
+from heedful.tasks.translation import TranslationBatch, collate_pairs, mean_loss, source_gain, translation_loss
 from heedful.tasks.translation_model import TranslationModel
 
 # Decoding is the slow part of a validation: BLEU is taken over this many pairs at most.
@@ -53,11 +55,7 @@ class TranslationTask:
 
     def collate(self, indices: Indices) -> TranslationBatch:
         """Some pairs as tensors on the model's device."""
-        pairs = self.data.train
-        batch = collate(
-            [pairs.source(i) for i in indices], [pairs.target(i) for i in indices], self.model.special_tokens
-        )
-        return batch.to(self.model.device)
+        return collate_pairs(self.data.train, indices, self.model)
 
     def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
@@ -79,4 +77,14 @@ class TranslationTask:
             {"source": valid.source_text(index), "translation": texts[index], "reference": references[index]}
             for index in range(min(count, SHOWN_EXAMPLES))
         ]
-        return Validation(loss, {"BLEU": bleu}, examples)
+        answers = summarise_answers(texts, references, str)
+        return Validation(loss, {"BLEU": bleu}, examples, answers, source_gain(self.model, valid, self.valid_batches))
+
+    def read_examples(self, model: TranslationModel) -> Iterator[None]:
+        """Let a model read a few held-out pairs, one at a time."""
+        valid = self.data.valid
+        short = np.flatnonzero(np.maximum(valid.source_lengths, valid.target_lengths) < LONGEST_EXAMPLE)
+        for index in short[:EXAMPLES_TO_READ]:
+            pair = collate_pairs(valid, np.array([index]), model)
+            model.hidden(pair.source_BS, pair.source_lengths_B, pair.target_BT)
+            yield

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 from torch import nn
 
 from heedful.errors import UserError
+from heedful.inspection.entropy import attention_entropy
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (
@@ -160,6 +162,7 @@ class Trainer(Generic[AnyBatch]):
             "target_tokens": sum(batch.num_targets for batch in batches),
             "padding": 1 - sum(batch.num_real for batch in batches) / sum(b.num_tokens for b in batches),
             "seconds": time.monotonic() - started,
+            "elapsed": self.clock.elapsed(),
         }
         self.metrics.write("train", row)
         self.observer.step(row, progress)
@@ -178,6 +181,7 @@ class Trainer(Generic[AnyBatch]):
             what = f"the loss has grown to {loss:.1f}, far above that of a random guess"
         if what:
             step = self.state.position.step
+            self.metrics.write("failure", {"step": step, "reason": what})
             drop_checkpoint(self.checkpoints, step - 1)  # it holds the weights that gave this loss
             kept = checkpoint_folders(self.checkpoints)
             raise UserError(
@@ -201,7 +205,7 @@ class Trainer(Generic[AnyBatch]):
         started = time.monotonic()
         self.model.eval()
         # In a worker, which can take again the memory that training has let go of.
-        result = self.gradients.pool.submit(self.task.validate).result()
+        result, entropy = self.gradients.pool.submit(self._measure).result()
         self.model.train()
         self._keep_if_best(result)
         took = time.monotonic() - started
@@ -211,11 +215,18 @@ class Trainer(Generic[AnyBatch]):
             "step": self.state.position.step,
             "loss": result.loss,
             **result.scores,
+            "input_gain": result.input_gain,
+            "answers": result.answers and asdict(result.answers),
+            "attention_entropy": entropy,
+            "examples": result.examples,
             "seconds": took,
             "elapsed": self.clock.elapsed(),
         }
         self.metrics.write("validation", row)
         self.observer.validation(row, result.examples)
+
+    def _measure(self) -> tuple[Validation, dict[str, list[float]]]:
+        return self.task.validate(), attention_entropy(self.model, self.task.read_examples)
 
     def _keep_if_best(self, result: Validation) -> None:
         if self.state.best_rank is None or result.rank < self.state.best_rank:

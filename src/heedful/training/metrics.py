@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heedful.files import write_file
+from heedful.files import whole_lines, write_file
 
 
 class MetricsFile:
@@ -23,10 +23,5 @@ class MetricsFile:
     def truncate(self, step: int) -> None:
         """Drop the rows after a step: they are of work that was lost, and will be done again."""
         if self.path.exists():
-            kept = [line for line in self._lines() if json.loads(line)["step"] <= step]
+            kept = [line for line in whole_lines(self.path) if json.loads(line)["step"] <= step]
             write_file(self.path, "".join(line + "\n" for line in kept))
-
-    def _lines(self) -> list[str]:
-        # A kill can leave half a line at the end.
-        text = self.path.read_text(encoding="utf-8")
-        return text[: text.rfind("\n") + 1].splitlines()

@@ -11,8 +11,9 @@ import pytest
 
 from heedful.inspection.attention_map import AttentionMap, Positions
 from heedful.inspection.attention_maps import AttentionMaps
-from heedful.inspection.attention_page import VIEWER_MODULES, page_file
+from heedful.inspection.attention_page import VIEWER_MODULES
 from heedful.inspection.predictions import Prediction
+from heedful.inspection.standalone_page import page_file
 
 EVIL = "<img src=x onerror=alert(1)></script><!-- data -->"
 
@@ -38,7 +39,7 @@ def small() -> AttentionMaps:
 def test_the_data_is_whole_and_text_is_never_markup(small: AttentionMaps) -> None:
     page = small.html()
     assert "<img" not in page and page.count("</script>") == 2 and page.count("<!--") == 0
-    data = re.search(r'<script type="application/json" id="attention-document">(.*?)</script>', page, re.DOTALL)
+    data = re.search(r'<script type="application/json" id="document">(.*?)</script>', page, re.DOTALL)
     document = json.loads(data[1])
     plain = small.to_json()
     assert document["sequences"] == plain["sequences"] and document["outputs"] == plain["outputs"]

@@ -1,10 +1,11 @@
 import numpy as np
+import pytest
 import torch
 
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.tasks.translation import collate, token_log_probabilities, translation_loss
+from heedful.tasks.translation import collate, source_gain, token_log_probabilities, translation_loss
 
 SOURCES = [np.array([5, 6, 7]), np.array([8]), np.array([9, 10]), np.array([5, 5, 5])]
 TARGETS = [np.array([11, 12]), np.array([13, 14, 15, 16]), np.array([], dtype=np.int64), np.array([3])]
@@ -53,3 +54,34 @@ def test_token_scores_add_up_to_the_loss() -> None:
     rows = token_log_probabilities(model, batch)
     assert [len(row) for row in rows] == [3, 5, 1, 2]
     torch.testing.assert_close(-torch.cat(rows).sum(), translation_loss(model, batch, 0.1)[1], atol=1e-4, rtol=0)
+
+
+class FourPairs:
+    def __len__(self) -> int:
+        return 4
+
+    def source(self, index: int) -> np.ndarray:
+        return SOURCES[index]
+
+    def target(self, index: int) -> np.ndarray:
+        return TARGETS[index]
+
+
+def test_the_gain_is_the_loss_with_the_sources_of_the_neighbours_less_that_with_the_right_ones() -> None:
+    model = small_model()
+    found = source_gain(model, FourPairs(), [np.array([2, 0, 3]), np.array([1])])
+    neighbours = {2: 3, 0: 2, 3: 0}
+
+    def loss(source: int, target: int) -> float:
+        return float(translation_loss(model, collate([SOURCES[source]], [TARGETS[target]]), 0.0)[1])
+
+    expected = sum(loss(other, pair) - loss(pair, pair) for pair, other in neighbours.items())
+    assert found == pytest.approx(expected / sum(len(TARGETS[pair]) + 1 for pair in neighbours), abs=1e-5)
+
+
+def test_a_model_that_does_not_look_at_the_source_gains_nothing_and_a_single_pair_tells_nothing() -> None:
+    model = small_model()
+    for block in model.decoder:
+        torch.nn.init.zeros_(block.cross_attention.output_projection.weight)
+    assert source_gain(model, FourPairs(), [np.array([0, 1, 2, 3])]) == pytest.approx(0, abs=1e-6)
+    assert source_gain(model, FourPairs(), [np.array([0]), np.array([1])]) is None

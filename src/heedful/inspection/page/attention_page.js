@@ -22,7 +22,7 @@ toggle.addEventListener("click", () => {
 preference.addEventListener("change", showTheme);
 showTheme();
 
-const attention = JSON.parse(document.getElementById("attention-document").textContent);
+const attention = JSON.parse(document.getElementById("document").textContent);
 const { source, target } = attention.sequences;
 // Special tokens are no part of a text.
 const text = (tokens) => tokens.filter((token) => !/^[⟨<[].+[⟩>\]]$/.test(token)).join("").replaceAll("\u2581", " ");

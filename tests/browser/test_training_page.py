@@ -1,0 +1,96 @@
+"""The training page in a real browser: what it shows is what the run recorded, by pointer and by keyboard."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.keys import Keys
+
+from heedful.inspection.run_record import read_run
+from heedful.inspection.training import training_document, training_page
+
+Open = Callable[..., Chrome]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The records of a run, with a wicked example."""
+    run = tmp_path / "a-run" / "run"
+    (run / "checkpoints" / "step-000000060").mkdir(parents=True)
+    (run / "checkpoints" / "step-000000060" / "state.json").write_text('{"finished": true}')
+    resolved = {"family": "encoder_decoder", "preset": "tiny", "training": {"optimizer": {"clip_norm": 1.0}}}
+    saved = {"resolved": resolved, "choices": [{"name": "end", "value": "after 60 steps", "reason": "as asked"}]}
+    (run / "config.json").write_text(json.dumps({"requested": {"data": {}}, "saved": saved}))
+    rows: list[dict[str, Any]] = []
+    for number in range(1, 61):
+        row = {"kind": "train", "step": number, "loss": 6 - number / 12, "learning_rate": 1e-3, "gradient_norm": 1.5}
+        row |= {"target_tokens": 100, "padding": 0.02, "seconds": 0.5, "elapsed": 10 + number * 0.5}
+        rows.append(row)
+        if number % 20 == 0:
+            examples = [{"source": "<img src=x onerror=document.title='wicked'>", "translation": f"try {number}"}]
+            row = {"kind": "validation", "step": number, "loss": 5 - number / 20, "BLEU": number / 2, "input_gain": 2.0}
+            row |= {"attention_entropy": {"cross": [0.5, 0.7]}, "examples": examples, "answers": None}
+            rows.append({**row, "seconds": 1.0, "elapsed": 10 + number * 0.5})
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run.parent
+
+
+@pytest.fixture
+def opened(new_browser, open_page, folder: Path) -> Open:
+    def opened_at(width: int, scheme: str) -> Chrome:
+        new_browser(width, 900, scheme)
+        return open_page(training_page(folder))
+
+    return opened_at
+
+
+def legend(browser: Chrome, title: str) -> dict[str, str]:
+    script = """
+        const figures = [...document.querySelectorAll("figure")];
+        const figure = figures.find((each) => each.querySelector("h3").textContent === arguments[0]);
+        const lines = [...figure.querySelectorAll(".legend div:not(.where)")];
+        return lines.map((each) => [...each.children].map((part) => part.textContent));
+    """
+    return dict(browser.execute_script(script, title))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_page_shows_the_run(opened: Open, width: int, scheme: str) -> None:
+    browser = opened(width, scheme)
+    text = browser.find_element("tag name", "body").text
+    assert "a-run" in text and "Healthy" in text and "after 60 steps" in text and "try 60" in text
+    assert "<img src=x" in text and browser.title == "Training of a-run"
+    assert legend(browser, "BLEU") == {"held-out": "30"}
+    assert legend(browser, "Attention entropy") == {"decoder to source": "60.0 %"}
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.get_log("browser") == []
+
+
+def test_values_are_read_by_keyboard_and_the_axis_can_be_time(opened: Open, folder: Path) -> None:
+    browser = opened(1280, "light")
+    browser.execute_script(
+        "const slider = document.querySelector('input[type=range]'); slider.value = 0;"
+        "slider.dispatchEvent(new Event('input'));"
+    )
+    plot = browser.find_element("css selector", ".plot")
+    plot.send_keys(Keys.HOME)
+    assert legend(browser, "Loss") == {"training": "–", "held-out": "–"}
+    plot.send_keys(Keys.SHIFT, Keys.ARROW_RIGHT * 5)
+    steps = training_document(read_run(folder))["steps"]
+    assert float(legend(browser, "Loss")["training"]) == pytest.approx(steps["loss"][29], abs=1e-3)
+    assert legend(browser, "Loss")["held-out"] == "4"
+    assert "step 30: training 3.5" in browser.find_element("css selector", ".spoken").get_attribute("textContent")
+    browser.find_element("css selector", "input[value=minutes]").click()
+    assert "min" in browser.find_element("css selector", ".plot svg").text
+
+
+def test_light_and_dark_can_be_switched(opened: Open) -> None:
+    browser = opened(1280, "light")
+    colour = "return getComputedStyle(document.documentElement).backgroundColor"
+    light = browser.execute_script(colour)
+    browser.find_element("css selector", ".theme").click()
+    assert browser.execute_script(colour) != light
+    assert browser.find_element("css selector", ".theme").text == "Light"
