@@ -90,6 +90,7 @@ async def open_loop(port: int, lines: list[str], rate: float, seconds: float) ->
         "p50": percentile(refusals, 0.5),
         "p99": percentile(refusals, 0.99),
         "memory": max(memory),
+        "growth": max(memory) / max(memory[: len(memory) // 2 + 1]),
     }
 
 
@@ -152,7 +153,9 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         ("overload: other failures", odd, "requests", "0"),
         ("overload: time to refuse, median", round(over["p50"], 4), "s", ""),
         ("overload: time to refuse, 99th percentile", round(over["p99"], 4), "s", "< 1"),
-        ("overload: memory of all processes / before", round(over["memory"] / memory, 3), "", "< 1.5"),
+        ("memory of all processes", round(memory / 2**20), "MiB", ""),
+        ("overload: memory of all processes", round(over["memory"] / 2**20), "MiB", ""),
+        ("overload: memory, second half / first half", round(over["growth"], 3), "", "< 1.1"),
         ("overload: sentences left over", stuck, "sentences", "0"),
         ("throughput after the overload / before", round(again["rate"] / normal["rate"], 3), "", ">= 0.9"),
     ]

@@ -22,6 +22,9 @@ ALLOWED = {
     "tasks": {"layers", "models", "decoding", "data"},
     "interop": {"layers", "models", "data", "model_folder"},
     "jobs": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
+    "server": set(),
+    "server/front": {"server", "cores"},
+    "server/worker": {"server", "decoding", "models", "data", "pipelines"},
     "training": {"layers", "models", "inspection", "decoding", "data", "tasks", "jobs", "presets", "model_folder"},
 }
 
@@ -40,6 +43,12 @@ def test_imports_point_one_way(part: str) -> None:
         assert imported_parts(file) <= ALLOWED[part] | COMMON | {part}, file
 
 
+def test_the_process_that_speaks_http_does_without_torch() -> None:
+    program = "import sys\nimport heedful.server.front.serve\nprint('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert result.stdout.split() == [b"False"]
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_files_stay_small(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
@@ -54,6 +63,7 @@ def test_files_stay_small(file: Path) -> None:
         ["translate", "--help"],
         ["classify", "--help"],
         ["inspect", "--help"],
+        ["serve", "--help"],
     ],
 )
 def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:

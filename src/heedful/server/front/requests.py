@@ -37,8 +37,8 @@ class Desk:
         return self.pool.stream(self.order(model, verb, inputs, **options))
 
 
-def desk(request: Request) -> Desk:
-    """The desk of the running server."""
+async def desk(request: Request) -> Desk:
+    """The desk of the running server; a coroutine, since plain functions would be run in a thread each time."""
     found: Desk = request.app.state.desk
     return found
 

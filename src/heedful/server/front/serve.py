@@ -15,6 +15,9 @@ from heedful.server.front.app import build_app
 from heedful.server.front.pool import WorkerPool
 from heedful.server.settings import ServerSettings
 
+# Connections that may wait to be taken.
+BACKLOG = 2048
+
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
     """Load the models, listen, and come back when all that was under way at the end is answered."""
@@ -34,6 +37,7 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
             lifespan="off",
             timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
         )
+        listening.listen(BACKLOG)  # from here on nobody is turned away
         address, actual_port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)

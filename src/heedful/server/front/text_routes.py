@@ -14,7 +14,7 @@ from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.pool import Answer
 from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
-from heedful.server.front.schemas import (
+from heedful.server.front.text_schemas import (
     AttentionAnswer,
     AttentionOfImageRequest,
     AttentionOfTextRequest,

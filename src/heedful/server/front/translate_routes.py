@@ -13,7 +13,12 @@ from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, listed
 from heedful.server.front.pool import Answer
 from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
-from heedful.server.front.schemas import AlternativesAnswer, AlternativesRequest, TranslateAnswer, TranslateRequest
+from heedful.server.front.translate_schemas import (
+    AlternativesAnswer,
+    AlternativesRequest,
+    TranslateAnswer,
+    TranslateRequest,
+)
 
 router = APIRouter(tags=["translation"])
 TheDesk = Annotated[Desk, Depends(desk)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -32,6 +33,9 @@ from heedful.server.worker.generation import GenerationTask
 from heedful.server.worker.task import Reply, Task, remarks
 from heedful.server.worker.translation import TranslationTask
 
+# The front process goes first: it has little to do, and everyone waits for it.
+NICENESS = 5
+
 # What the pipelines can do, the most particular class first.
 ABILITIES: list[tuple[type[Any], list[str]]] = [
     (Translator, ["translate", "alternatives", "attention"]),
@@ -52,6 +56,8 @@ def work(connection: socket.socket, models: dict[str, str], device: str) -> None
     # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     channel = Channel(connection)
