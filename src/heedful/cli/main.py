@@ -27,6 +27,7 @@ VERBS = {
     "score": "Give the log-probability of given translations.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
+    "export": "Make a model for CTranslate2 of a heedful model.",
 }
 
 
