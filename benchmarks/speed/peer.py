@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.speed.environments import python_of
 
 DRIVERS = Path(__file__).parent / "drivers"
+LOGS = Path(__file__).parents[1] / "environments"
 
 
 class PeerError(Exception):
@@ -26,7 +27,8 @@ class Peer:
         settings = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "MKL", "OPENBLAS")}
         # Nothing may ask the network, nor start threads for tokenizers that nobody uses.
         settings |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        self.log = (DRIVERS.parents[1] / "environments" / f"{driver}.log").open("wb")
+        LOGS.mkdir(exist_ok=True)
+        self.log = (LOGS / f"{driver}.log").open("wb")
         self.process = subprocess.Popen(
             [python, str(DRIVERS / f"{driver}.py")],
             stdin=subprocess.PIPE,
@@ -64,13 +66,14 @@ class Peer:
 
     def close(self) -> None:
         """End the driver."""
-        assert self.process.stdin is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.process.stdout.close()
         self.log.close()
 
 

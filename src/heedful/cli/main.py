@@ -28,6 +28,7 @@ VERBS = {
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
     "export": "Make a model for CTranslate2 of a heedful model.",
+    "bench": "Measure heedful beside other toolkits.",
 }
 
 
