@@ -50,7 +50,7 @@ def main(quick: bool) -> None:
         folder, model = _endless(size, corpus)
         contenders = _ctranslate2(folder)
         for batch in BATCHES[:2] if quick else BATCHES:
-            rows += _compare(size, model, contenders, batch, bandwidth, 2 if quick else 5)
+            rows += _compare(size, model, contenders, batch, bandwidth, 1 if quick else 3)
         for contender in contenders.values():
             contender.stop()
     results.write(name_of("decode_parts", quick), rows)

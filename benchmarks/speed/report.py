@@ -214,8 +214,8 @@ no smoothing); heedful keeps its moving average besides.
 TRANSLATION = """\
 The same weights, tokens in and tokens out, all cores, no length penalty, so that all look for the same text.
 CTranslate2 and Hugging Face have the best of several settings. Where weights are random, rounding them to int8 changes
-the lengths, and the ratio is that of output tokens. Slow systems translate fewer sentences, BLEU is over those that all
-have. For heedful the start is that of its command, `heedful translate`; for the others that of a program which
+the lengths, and the ratio is that of output tokens. Slow systems translate fewer sentences, and BLEU is over as many.
+For heedful the start is that of its command, `heedful translate`; for the others that of a program which
 imports the package, loads the model and translates.
 """
 DECODE_PARTS = """\

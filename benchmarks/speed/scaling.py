@@ -101,14 +101,14 @@ def training(size: Size, lengths: tuple[int, ...], tokens: int) -> Figures:
     """Seconds of forward and backward over as many tokens, in sequences of each length."""
     model = build(size).train()
     for length in lengths:
-        yield "heedful", length, median_seconds(_gradients(model, max(1, tokens // length), length - 1), 3)
+        yield "heedful", length, median_seconds(_gradients(model, max(1, tokens // length), length - 1), 1)
 
 
 def by_batch(size: Size, batches: tuple[int, ...]) -> Figures:
     """Target tokens a second of forward and backward."""
     model = build(size).train()
     for batch in batches:
-        yield "heedful", batch, batch * (SENTENCE + 1) / median_seconds(_gradients(model, batch, SENTENCE), 5)
+        yield "heedful", batch, batch * (SENTENCE + 1) / median_seconds(_gradients(model, batch, SENTENCE), 3)
 
 
 def _gradients(model: EncoderDecoder, sentences: int, length: int) -> Callable[[], Any]:

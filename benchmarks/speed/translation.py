@@ -27,10 +27,10 @@ from heedful.machine import available_cores
 from heedful.model_folder import load_model_folder
 
 COMMAND = "heedful bench translation"
-# What is slow gets fewer sentences: the first ones, which all have.
-SLOW = ("Hugging Face", "JoeyNMT")
-# Width -> sentences, sentences of what is slow, sentences one by one, rounds.
-AMOUNTS = {256: (1000, 200, 24, 3), 512: (600, 96, 12, 3), 32: (24, 8, 4, 1)}
+# What is slow gets fewer sentences, the first ones: this share of all.
+SHARES = {"Hugging Face generate": 5, "JoeyNMT search": 20}
+# Width -> sentences, sentences one by one, rounds.
+AMOUNTS = {256: (1000, 16, 3), 512: (400, 8, 3), 32: (24, 2, 1)}
 # Width -> system -> what is required of heedful.
 REQUIRED = {
     256: {"CTranslate2 int8": 0.8, "Hugging Face generate": 2.5},
@@ -58,7 +58,7 @@ class Comparison:
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self.width: int = loaded.config.model.width
         amounts = AMOUNTS[32] if quick else AMOUNTS.get(self.width, AMOUNTS[256])
-        self.many, self.few, self.single, self.rounds = amounts
+        self.many, self.single, self.rounds = amounts
         # A model of one's own has a vocabulary of its own.
         texts = [corpus.tokenizer.decode(ids) for ids in corpus.test[: self.many]]
         self.sources = self.tokenizer.encode_batch(texts)
@@ -71,7 +71,7 @@ class Comparison:
         for contender in contenders.values():
             contender.stop()
         running = {name: contender.setup for name, contender in contenders.items()}
-        self._latency(running)
+        self._latency({name: setup for name, setup in running.items() if name != "JoeyNMT search"})
         self._first(running)
         return self.found
 
@@ -136,7 +136,7 @@ class Comparison:
         """The fastest of a system's settings, by one look at each after another one that warms up."""
         if len(choices) == 1:
             return choices[0]
-        part = self.sources[: 2 * self.few if name.startswith("CTranslate2") else self.few // 2]
+        part = self.sources[: len(self._sentences(name)) // 2]
         times = {}
         for number, setup in enumerate(choices):
             contender = Contender(setup)
@@ -147,7 +147,7 @@ class Comparison:
         return choices[min(times, key=times.__getitem__)]
 
     def _sentences(self, name: str) -> list[list[int]]:
-        return self.sources[: self.few if name.startswith(SLOW) else self.many]
+        return self.sources[: self.many // SHARES.get(name, 1)]
 
     def _throughput(self, contenders: dict[str, Contender]) -> None:
         speeds = interleaved(
@@ -178,8 +178,8 @@ class Comparison:
         same = sum(a == b for a, b in zip(outputs, ours, strict=False)) / len(outputs)
         self._add(name, "same as heedful", 100 * same, "% of sentences")
         if self.trained and self.corpus.references:
-            # Over the sentences that all have, so that the figures can be compared.
-            texts = [self.tokenizer.decode(ids) for ids in outputs[: self.few]]
+            # Over the sentences that all but JoeyNMT have, so that the figures can be compared.
+            texts = [self.tokenizer.decode(ids) for ids in outputs[: self.many // SHARES["Hugging Face generate"]]]
             bleu = sacrebleu.BLEU()
             score = bleu.corpus_score(texts, [self.corpus.references[: len(texts)]]).score
             self._add(name, "BLEU", score, f"{len(texts)} sentences")
@@ -219,7 +219,7 @@ class Comparison:
             if name != "heedful":
                 one = replace(setup, replicas=1)
                 measures[name] = lambda s=one: first_translation_seconds(s, self.sources[0])  # type: ignore[misc]
-        for name, each in interleaved(measures, self.rounds).items():
+        for name, each in interleaved(measures, max(1, self.rounds - 1)).items():
             self._add(name, "start to first translation", each, "s")
 
     def _first_by_command(self) -> float:
