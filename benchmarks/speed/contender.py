@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.speed.peer import Peer
+from benchmarks.speed.peer import Peer, PeerError
 
 BEAM = 5
 # More tokens than any of the test sentences' translations has.
@@ -39,8 +39,12 @@ class Contender:
         """Start the processes and load the model in each."""
         setup = self.setup
         self.peers = [Peer(setup.driver, setup.environment, setup.threads) for _ in range(setup.replicas)]
-        for peer in self.peers:
-            self.versions = peer.ask("load", **setup.arguments)["versions"]
+        try:
+            for peer in self.peers:
+                self.versions = peer.ask("load", **setup.arguments)["versions"]
+        except PeerError:
+            self.stop()
+            raise
 
     def seconds(self, sources: list[list[int]], batch: int | None = None) -> float:
         """Translate all, and give the time that it took."""

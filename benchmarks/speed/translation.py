@@ -29,8 +29,8 @@ from heedful.model_folder import load_model_folder
 COMMAND = "heedful bench translation"
 # What is slow gets fewer sentences, the first ones: this share of all.
 SHARES = {"Hugging Face generate": 5, "JoeyNMT search": 20}
-# Width -> sentences, sentences one by one, rounds.
-AMOUNTS = {256: (1000, 16, 3), 512: (400, 8, 3), 32: (24, 2, 1)}
+# Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
+AMOUNTS = {256: (1000, 16, 3), 512: (512, 8, 3), 32: (24, 2, 1)}
 # Width -> system -> what is required of heedful.
 REQUIRED = {
     256: {"CTranslate2 int8": 0.8, "Hugging Face generate": 2.5},
