@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test browser test-weights lint types format clean
+.PHONY: demo test browser test-weights bench lint types format clean
 
 demo: .venv/demo-installed
 	$(BIN)/heedful demo
@@ -20,6 +20,10 @@ endif
 # Models that others trained, imported and compared with the reference implementation.
 test-weights: .venv/weights-installed
 	HEEDFUL_WEIGHTS=.venv/weights $(BIN)/python -m pytest tests/weights
+
+# Side by side with other toolkits, which are set up under benchmarks/environments: about half an hour on 2 cores.
+bench: .venv/test-installed
+	$(BIN)/heedful bench
 
 lint: .venv/test-installed
 	$(BIN)/ruff format --check .
@@ -48,4 +52,4 @@ format: .venv/test-installed
 	touch $@
 
 clean:
-	rm -rf .venv demo-* .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv benchmarks/environments demo-* .mypy_cache .ruff_cache .pytest_cache

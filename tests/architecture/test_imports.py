@@ -20,7 +20,7 @@ ALLOWED = {
     "inspection": {"layers", "models"},
     "decoding": {"layers", "models"},
     "tasks": {"layers", "models", "decoding", "data"},
-    "interop": {"layers", "models", "data", "model_folder"},
+    "interop": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
     "jobs": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
     "server": set(),
     "server/front": {"server", "cores"},

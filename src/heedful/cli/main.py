@@ -29,6 +29,8 @@ VERBS = {
     "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
     "import": "Make a heedful model of a Hugging Face folder.",
+    "export": "Make a model for CTranslate2 of a heedful model.",
+    "bench": "Measure heedful beside other toolkits.",
 }
 
 

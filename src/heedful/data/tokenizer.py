@@ -149,6 +149,10 @@ class Tokenizer:
         """Whether the text of a subword begins with a space, which is where most words begin."""
         return str(self._engine.id_to_token(token_id)).startswith(_SPACE)
 
+    def token_name(self, token: int) -> str:
+        """How the vocabulary spells a subword."""
+        return str(self._engine.id_to_token(token))
+
     def token_text(self, token: int) -> str:
         """What one subword stands for, with its leading space, if it has one."""
         name = self._engine.id_to_token(token) or ""

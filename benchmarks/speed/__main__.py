@@ -1,0 +1,35 @@
+"""Runs the programs: `python -m benchmarks.speed [NAME ...] [--quick] [--model FOLDER]` from the root of a checkout."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+from pathlib import Path
+
+PROGRAMS = ("limits", "training", "translation", "scaling", "decode_parts", "report")
+
+
+def main() -> None:
+    """Run the programs that are named, or all, one after the other."""
+    parser = argparse.ArgumentParser(prog="heedful bench", description=__doc__)
+    parser.add_argument("programs", nargs="*", metavar="NAME", help=f"of {', '.join(PROGRAMS)}; all, if none is named")
+    parser.add_argument("--quick", action="store_true", help="tiny settings, to see that everything runs")
+    parser.add_argument("--model", type=Path, help="a trained translation model, in place of random weights")
+    options = parser.parse_args()
+    for name in options.programs:
+        if name not in PROGRAMS:
+            parser.error(f"there is no program {name!r}: choose from {', '.join(PROGRAMS)}")
+    started = time.monotonic()
+    for name in options.programs or PROGRAMS:
+        print(f"== {name}", flush=True)
+        program = importlib.import_module(f"benchmarks.speed.{name}")
+        if name == "translation":
+            program.main(options.quick, options.model)
+        else:
+            program.main(options.quick)
+        print(f"== {name}: done after {(time.monotonic() - started) / 60:.1f} minutes", flush=True)
+
+
+if __name__ == "__main__":
+    main()

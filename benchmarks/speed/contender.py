@@ -1,0 +1,82 @@
+"""A system that translates: one driver, or several replicas of it that share the sentences."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.speed.peer import Peer, PeerError
+
+BEAM = 5
+# More tokens than any of the test sentences' translations has.
+LONGEST = 64
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a system is started: driver, environment, threads of a process, processes, arguments of `load`, batch."""
+
+    driver: str
+    environment: str
+    threads: int
+    arguments: dict[str, Any]
+    batch: int
+    replicas: int = 1
+    words: str = ""
+
+
+@dataclass
+class Contender:
+    """A running system and its latest translations."""
+
+    setup: Setup
+    peers: list[Peer] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    outputs: list[list[int]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start the processes and load the model in each."""
+        setup = self.setup
+        self.peers = [Peer(setup.driver, setup.environment, setup.threads) for _ in range(setup.replicas)]
+        try:
+            for peer in self.peers:
+                self.versions = peer.ask("load", **setup.arguments)["versions"]
+        except PeerError:
+            self.stop()
+            raise
+
+    def seconds(self, sources: list[list[int]], batch: int | None = None) -> float:
+        """Translate all, and give the time that it took."""
+        count = len(self.peers)
+        settings = {"batch": batch or self.setup.batch, "beam": BEAM, "longest": LONGEST}
+        started = time.perf_counter()
+        for number, peer in enumerate(self.peers):
+            peer.send("translate", sources=sources[number::count], **settings)
+        answers = [peer.receive() for peer in self.peers]
+        wall = time.perf_counter() - started
+        self.outputs = [[] for _ in sources]
+        for number, answer in enumerate(answers):
+            self.outputs[number::count] = answer["outputs"]
+        # One process tells its own time; of several the last one counts.
+        return float(answers[0]["seconds"]) if count == 1 else wall
+
+    def peak_megabytes(self) -> float:
+        """The peak resident memory of all processes."""
+        return sum(peer.peak_megabytes() for peer in self.peers)
+
+    def stop(self) -> None:
+        """End the processes."""
+        for peer in self.peers:
+            peer.close()
+
+
+def first_translation_seconds(setup: Setup, source: list[int]) -> float:
+    """From the start of a process to its first translation."""
+    contender = Contender(setup)
+    started = time.perf_counter()
+    contender.start()
+    contender.seconds([source], batch=1)
+    took = time.perf_counter() - started
+    contender.stop()
+    return took

@@ -1,0 +1,201 @@
+"""Where the time of a decoding step goes, part by part, beside CTranslate2's whole step; on one thread, beam 5."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks import results
+from benchmarks.speed.contender import BEAM, Contender, Setup
+from benchmarks.speed.corpus import WORK, Corpus, load_corpus
+from benchmarks.speed.limits import memory_bandwidth, name_of
+from benchmarks.speed.measuring import interleaved
+from benchmarks.speed.random_model import NEVER
+from benchmarks.speed.scaling import build, median_seconds
+from benchmarks.speed.sizes import BASE, QUICK, SMALL, Size
+from heedful.decoding import DecodingOptions, Request, decode
+from heedful.decoding.token_scores import TokenScores, top_tokens
+from heedful.interop.ctranslate2_export import export_folder
+from heedful.layers.attention import Scoring
+from heedful.machine import flushed_denormals, one_thread
+from heedful.model_folder import ModelConfig, model_card, save_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.special_tokens import END
+
+COMMAND = "heedful bench decode_parts"
+BATCHES = (1, 8, 64)
+# Source tokens; target tokens of a short and of a long run, whose difference has steps and nothing else.
+SOURCE, SHORT, LONG = 15, 8, 32
+# The position at which the parts are measured one by one.
+POSITION = (SHORT + LONG) // 2
+# How many of the rows go on from another row than their own, as seen in translation.
+MOVED = 0.4
+
+
+def main(quick: bool) -> None:
+    """Measure and write."""
+    corpus = load_corpus()
+    rows: list[dict[str, Any]] = []
+    bandwidth = memory_bandwidth(1)
+    for size in [QUICK] if quick else [SMALL, BASE]:
+        folder, model = _endless(size, corpus)
+        contenders = _ctranslate2(folder)
+        for batch in BATCHES[:2] if quick else BATCHES:
+            rows += _compare(size, model, contenders, batch, bandwidth, 1 if quick else 3)
+        for contender in contenders.values():
+            contender.stop()
+    results.write(name_of("decode_parts", quick), rows)
+
+
+def _endless(size: Size, corpus: Corpus) -> tuple[Path, EncoderDecoder]:
+    """A model that never ends a translation by itself, and its folder."""
+    sized = replace(size, vocabulary=corpus.tokenizer.vocabulary_size)
+    config = replace(build(sized).config, output_bias=True)
+    model = EncoderDecoder(config).eval()
+    with torch.no_grad():
+        model.output.bias[END] = NEVER
+    folder = WORK / f"endless-{size.width}"
+    card = model_card(folder.name, "Never ends.", "heedful bench", config.summary(), {})
+    save_model_folder(folder, model, corpus.tokenizer, ModelConfig("encoder_decoder", "translation", config), card)
+    return folder, model
+
+
+def _ctranslate2(folder: Path) -> dict[str, Contender]:
+    found = {}
+    for precision in ("int8", "float32"):
+        out = WORK / f"{folder.name}-{precision}"
+        shutil.rmtree(out, ignore_errors=True)
+        export_folder(folder, out, precision)  # type: ignore[arg-type]
+        arguments = {"model": str(out), "inter_threads": 1, "intra_threads": 1, "precision": precision}
+        found[precision] = Contender(Setup("ctranslate2_translation", "ctranslate2", 1, arguments, 64))
+        found[precision].start()
+    return found
+
+
+def _compare(
+    size: Size, model: EncoderDecoder, contenders: dict[str, Contender], batch: int, bandwidth: float, rounds: int
+) -> list[dict[str, Any]]:
+    started = time.monotonic()
+    draw = np.random.default_rng(1)
+    sources = [draw.integers(3, model.output.out_features, SOURCE).tolist() for _ in range(batch)]
+    measures: dict[str, Callable[[], float]] = {"heedful, whole step": lambda: _step_of_heedful(model, sources)}
+    for precision, contender in contenders.items():
+        measures[f"CTranslate2 {precision}, whole step"] = lambda c=contender: _step_of_ctranslate2(c, sources)  # type: ignore[misc]
+    whole = {name: each.median for name, each in interleaved(measures, rounds).items()}
+    with one_thread(), torch.inference_mode():
+        parts = {name: 1e3 * median_seconds(work, 4 * rounds) for name, work in _parts(model, batch).items()}
+    parts["Python, search and all else"] = whole["heedful, whole step"] - sum(parts.values())
+    # The weights that a step reads; their bytes are the least that a step of one sentence can do with.
+    weights = sum(each.weight.numel() for each in _linears(model))
+    rows = []
+    for name, value in {**parts, **whole}.items():
+        row = results.row(
+            f"{size.name}, batch {batch}: {name}", round(value, 3), "ms", "-", time.monotonic() - started, COMMAND
+        )
+        details: dict[str, Any] = {"size": size.name, "batch": batch, "part": name}
+        if name.endswith("whole step"):
+            width = 1 if "int8" in name else 4
+            details["bandwidth_share"] = round(100 * weights * width / (value * 1e-3) / 1e9 / bandwidth, 1)
+        rows.append(row | details)
+    return rows
+
+
+def _step_of_heedful(model: EncoderDecoder, sources: list[list[int]]) -> float:
+    """Milliseconds of a step, as the difference of two runs."""
+    requests = [Request(number, source) for number, source in enumerate(sources)]
+
+    def run(length: int) -> float:
+        options = DecodingOptions(beam=BEAM, length_penalty=0.0, min_length=length, max_length=length)
+        started = time.perf_counter()
+        with one_thread(), flushed_denormals():
+            found = list(decode(model, requests, options, len(requests)))
+        assert all(len(each.hypotheses[0].tokens) == length for each in found)
+        return time.perf_counter() - started
+
+    return 1e3 * (run(LONG) - run(SHORT)) / (LONG - SHORT)
+
+
+def _step_of_ctranslate2(contender: Contender, sources: list[list[int]]) -> float:
+    def run(length: int) -> float:
+        answer = contender.peers[0].ask("translate", sources=sources, batch=64, beam=BEAM, longest=length)
+        assert all(len(each) == length for each in answer["outputs"])
+        return float(answer["seconds"])
+
+    return 1e3 * (run(LONG) - run(SHORT)) / (LONG - SHORT)
+
+
+def _linears(model: EncoderDecoder) -> list[nn.Linear]:
+    """The matrix products of a step, in their order; the keys and values of the source were made before."""
+    found: list[nn.Linear] = []
+    for block in model.decoder_blocks:
+        found += [block.attention.query_key_value_projection, block.attention.output_projection]
+        found += [block.cross_attention.query_projection, block.cross_attention.output_projection]
+        found += [block.feed_forward.inner_projection, block.feed_forward.output_projection]
+    return [*found, model.output]
+
+
+def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
+    """The work of one step, one kind after the other, on tensors of the sizes that it has."""
+    rows = max(batch * BEAM, 4)
+    prefilled = model.prefill(torch.full((batch, SOURCE + 1), 3), torch.full((batch,), SOURCE + 1))
+    state = model.new_state(batch, BEAM, SOURCE + 1, LONG + 1)
+    state.insert(list(range(batch)), prefilled, list(range(batch)))
+    state.cache.positions[:] = POSITION
+    view = state.begin_step()
+    inputs = {each: torch.randn(rows, each.in_features) for each in _linears(model)}
+    hidden_RD, logits_RV = torch.randn(rows, model.config.width), torch.randn(rows, model.output.out_features)
+    heads, head = model.decoder_blocks[0].attention.num_heads, model.decoder_blocks[0].attention.key_width
+    query, cross = torch.randn(rows, heads, 1, head), torch.randn(batch, heads, BEAM, head)
+    tokens_R1 = torch.full((rows, 1), 3)
+    parents = np.arange(rows)
+    moved = np.random.default_rng(1).random(rows) < MOVED
+    parents[moved] = parents[moved] // BEAM * BEAM
+    parents_R = torch.from_numpy(parents)
+    scoring = Scoring(head**-0.5)
+
+    def products() -> None:
+        for layer, x in inputs.items():
+            F.linear(x, layer.weight, layer.bias)
+
+    def attention() -> None:
+        for block, cache, key, value in zip(model.decoder_blocks, view.caches, view.keys, view.values, strict=True):
+            block.attention.attend(query, cache.key_RHSK, cache.value_RHSV, cache.mask_R11S, False, scoring, 0.0)
+            block.cross_attention.attend(cross, key, value, view.source_mask, False, scoring, 0.0)
+
+    def cache() -> None:
+        state.begin_step()
+        for each in view.caches:
+            each.append(query, query)
+        state.reorder(parents_R)
+
+    def norms() -> None:
+        model.target_embedding(tokens_R1, view.positions_R1)
+        for block in model.decoder_blocks:
+            for residual in (block.attention_residual, block.cross_residual, block.feed_forward_residual):
+                residual(hidden_RD, _same)
+            block.feed_forward.activation(inputs[block.feed_forward.output_projection])
+
+    def scores() -> None:
+        found = TokenScores(logits_RV)
+        found.log_probabilities(top_tokens(found.logits_RV, BEAM))
+
+    return {
+        "matrix products": products,
+        "attention": attention,
+        "cache: append and reorder": cache,
+        "norms, residuals, activations, embedding": norms,
+        "softmax and top-k": scores,
+    }
+
+
+def _same(x: Tensor) -> Tensor:
+    return x

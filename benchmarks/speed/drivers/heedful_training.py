@@ -1,0 +1,85 @@
+"""heedful's training step, as its training loop takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from padded_batches import Batch
+from torch import Tensor
+from training_loop import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE, Size, Step, serve_training
+
+from heedful.data.batches import BucketedBatches
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.special_tokens import OWN_TOKENS
+from heedful.tasks.translation import TranslationBatch, translation_loss
+from heedful.training.gradients import ParallelGradients
+from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
+from heedful.training.weights import MovingAverage
+
+
+def build(size: Size) -> EncoderDecoder:
+    """A model of that size."""
+    stack = StackConfig(
+        num_layers=size["layers"],
+        dropout=DROPOUT,
+        attention=AttentionConfig(num_heads=size["heads"]),
+        feed_forward=FeedForwardConfig(inner_width=size["inner"]),
+    )
+    return EncoderDecoder(EncoderDecoderConfig(size["vocabulary"], size["width"], encoder=stack, decoder=stack))
+
+
+class _Task:
+    """The one method of a task that gradients need."""
+
+    def __init__(self, model: EncoderDecoder) -> None:
+        self.model = model
+
+    def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss, with and without label smoothing."""
+        return translation_loss(self.model, batch, LABEL_SMOOTHING)
+
+
+def make_step(size: Size) -> Step:
+    """What `heedful.training.loop` does between two validations, with one worker."""
+    model = build(size).train()
+    gradients: ParallelGradients[Any] = ParallelGradients(model, _Task(model), 1, 1)  # type: ignore[arg-type]
+    settings = OptimizerConfig()
+    optimizer = make_optimizer(model, settings)
+    for group in optimizer.param_groups:
+        group["lr"] = LEARNING_RATE
+    average = MovingAverage(model, 0.999)
+    taken = 0
+
+    def step(batch: Batch) -> None:
+        nonlocal taken
+        taken += 1
+        ours = TranslationBatch(
+            batch.source_BS,
+            batch.source_lengths_B,
+            batch.target_BT,
+            batch.labels_BT,
+            batch.target_tokens,
+            batch.source_tokens + batch.target_tokens,
+            OWN_TOKENS,
+        )
+        gradients.compute([ours], taken, lambda: None)
+        clip_gradients(model, settings.clip_norm)
+        optimizer.step()
+        average.update(taken)
+
+    return step
+
+
+def bucketed(source_lengths: Any, target_lengths: Any, sentences: int, batches: int) -> list[Any]:
+    """Batches of about equal lengths, with as many tokens as so many sentences have on average."""
+    budget = round(sentences * float(np.mean(source_lengths + target_lengths)))
+    found = BucketedBatches(source_lengths.astype(np.int32), target_lengths.astype(np.int32), budget, seed=1).epoch(0)
+    return found[:batches]
+
+
+if __name__ == "__main__":
+    serve_training(make_step, bucketed, "heedful")

@@ -1,0 +1,57 @@
+"""heedful's translation: as many processes with one thread each as there are cores, as `heedful translate` has."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from protocol import serve, versions
+
+from heedful.decoding import DecodingOptions, Request, decode
+from heedful.line_translation import CHUNK_LINES
+from heedful.machine import flushed_denormals, one_thread
+from heedful.model_folder import load_model_folder
+
+state: dict[str, Any] = {}
+
+
+def load(model: str, workers: int) -> dict[str, Any]:
+    """Start the workers and load the model in each; with one worker it is loaded here."""
+    state["pool"] = None
+    if workers > 1:
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _load_here, (model,))
+        # Each waits a little, so that no worker takes two of them.
+        list(pool.map(time.sleep, [0.5] * workers))
+        state["pool"] = pool
+    else:
+        _load_here(model)
+    return {"versions": versions("torch", "heedful")}
+
+
+def translate(sources: list[list[int]], batch: int, beam: int, longest: int) -> dict[str, Any]:
+    """Translate in chunks, as lines are."""
+    started = time.perf_counter()
+    chunks = [sources[first : first + CHUNK_LINES] for first in range(0, len(sources), CHUNK_LINES)]
+    arguments = chunks, [batch] * len(chunks), [beam] * len(chunks), [longest] * len(chunks)
+    found = state["pool"].map(_translate_here, *arguments) if state["pool"] else map(_translate_here, *arguments)
+    outputs = [ids for chunk in found for ids in chunk]
+    return {"seconds": time.perf_counter() - started, "outputs": outputs}
+
+
+def _load_here(model: str) -> None:
+    state["model"] = load_model_folder(Path(model)).network
+
+
+def _translate_here(sources: list[list[int]], batch: int, beam: int, longest: int) -> list[list[int]]:
+    options = DecodingOptions(beam=beam, length_penalty=0.0, max_length=longest)
+    requests = [Request(number, source) for number, source in enumerate(sources)]
+    with one_thread(), flushed_denormals():
+        found = {each.index: each.hypotheses[0].tokens for each in decode(state["model"], requests, options, batch)}
+    return [found[number] for number in range(len(sources))]
+
+
+if __name__ == "__main__":
+    serve({"load": load, "translate": translate})

@@ -1,0 +1,224 @@
+"""docs/performance.md and its charts, made of the latest result files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results
+from benchmarks.speed import plots
+from benchmarks.speed.corpus import ROOT, WORK
+from benchmarks.speed.limits import name_of
+
+Rows = list[dict[str, Any]]
+
+
+def main(quick: bool) -> None:
+    """Write the page; that of a try goes where results of tries go."""
+    folder = WORK / "docs" if quick else ROOT / "docs"
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    parts = [INTRODUCTION]
+    for name, make in SECTIONS.items():
+        rows = read(name, quick)
+        if rows:
+            parts.append(make(rows, folder / "images"))
+    (folder / "performance.md").write_text("\n".join(parts), encoding="utf-8", newline="\n")
+    print(f"written: {folder / 'performance.md'}")
+
+
+def read(name: str, quick: bool) -> Rows:
+    """The rows of a result file, if there is one."""
+    file = results.RESULTS / f"{name_of(name, quick)}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+
+
+def table(heads: list[str], lines: list[list[str]]) -> str:
+    """A table in Markdown, its first column to the left and the others to the right."""
+    marks = ["---"] + ["--:"] * (len(heads) - 1)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, marks, *lines]) + "\n"
+
+
+def number(row: dict[str, Any] | None) -> str:
+    """A figure with its spread, if it has one."""
+    if row is None:
+        return ""
+    text = f"{row['value']:,.4g}"
+    return f"{text} ({row['low']:,.4g} - {row['high']:,.4g})" if "low" in row else text
+
+
+def find(rows: Rows, **wanted: Any) -> dict[str, Any] | None:
+    """The first row with these values."""
+    return next((row for row in rows if all(row.get(key) == value for key, value in wanted.items())), None)
+
+
+def distinct(rows: Rows, key: str) -> list[Any]:
+    """The values of a key, each once, in their order."""
+    return list(dict.fromkeys(row[key] for row in rows if key in row))
+
+
+def required(rows: Rows) -> str:
+    """What is asked for, and whether it is reached."""
+    lines = []
+    for row in rows:
+        if row["required"] != "-":
+            least = float(row["required"].removeprefix(">="))
+            met = "yes" if row["value"] >= least else "no"
+            lines.append([row["measure"], f"{row['value']:.3g} {row['unit']}", row["required"], met])
+    return "Required:\n\n" + table(["what", "measured", "required", "met"], lines) if lines else ""
+
+
+def origin(rows: Rows) -> str:
+    """Where the figures of a section come from."""
+    first = rows[0]
+    versions = {name: text for row in rows for name, text in row.get("peer_versions", {}).items()}
+    peers = "".join(f", {name} {text}" for name, text in versions.items() if name not in first["versions"])
+    packages = ", ".join(f"{name} {text}" for name, text in first["versions"].items() if name != "machine")
+    data = f" Data: {first['data']}." if "data" in first else ""
+    return (
+        f"`{first['command']}`, commit {first['commit']}, on {first['versions']['machine']}; {packages}{peers}.{data}\n"
+    )
+
+
+def limits_section(rows: Rows, images: Path) -> str:
+    """The machine."""
+    threads = distinct(rows, "threads")
+    lines = [
+        [what, *(f"{row['value']} {row['unit']}" for n in threads if (row := find(rows, what=what, threads=n)))]
+        for what in distinct(rows, "what")
+    ]
+    return f"## The machine\n\n{origin(rows)}\n{table(['', *(f'{n} threads' for n in threads)], lines)}"
+
+
+def training_section(rows: Rows, images: Path) -> str:
+    """Training beside others."""
+    text = ["## Training, one thread\n", origin(rows), TRAINING]
+    charts: dict[str, dict[str, float]] = {}
+    for size in distinct(rows, "size"):
+        lines = []
+        for system in distinct([row for row in rows if row["what"].startswith("speed")], "system"):
+            line = [system]
+            for which in ("own", "same"):
+                speed = find(rows, size=size, system=system, what=f"speed, {which} batches")
+                share = find(rows, size=size, system=system, what=f"useful share of GEMM peak, {which} batches")
+                ratio = find(rows, size=size, system=system, what=f"heedful / this, {which} batches")
+                padding = f"{speed['padding']:.0f} %" if speed else ""
+                line += [number(speed), padding, f"{share['value']:.0f} %" if share else "", number(ratio)]
+                if speed and which == "own":
+                    charts.setdefault(size, {})[system] = speed["value"]
+            memory = find(rows, size=size, system=system, what="peak memory")
+            lines.append([*line, f"{memory['value']:,.0f}" if memory else ""])
+        heads = ["", "own batches", "padding", "of peak", "heedful / it"]
+        heads += ["same batches", "padding", "of peak", "heedful / it", "MB"]
+        text += [f"### {size}\n", table(heads, lines)]
+    plots.bars(images / "performance-training.svg", "Target tokens a second, batches of each one's own", charts)
+    text += ["![Training speed](images/performance-training.svg)\n", left_out(rows), required(rows)]
+    return "\n".join(text)
+
+
+def translation_section(rows: Rows, images: Path) -> str:
+    """Translation beside others."""
+    trained = rows[0]["weights"] != "random weights"
+    name = "trained" if trained else "random"
+    text = [f"## Translation, {rows[0]['weights']}, beam 5\n", origin(rows), TRANSLATION]
+    charts: dict[str, dict[str, float]] = {}
+    unit = "speed" if trained else "output speed"
+    for size in distinct(rows, "size"):
+        lines = []
+        for system in distinct([row for row in rows if row["what"] == "speed"], "system"):
+            found = {row["what"]: row for row in rows if row["system"] == system and row["size"] == size}
+            speed = found.get("speed")
+            line = [system, speed["setting"] if speed else ""]
+            columns = ("speed", "output speed", "heedful / this", "same as heedful", "BLEU", "peak memory")
+            lines.append([*line, *(number(found.get(what)) for what in columns)])
+            charts.setdefault(size, {})[system] = found[unit]["value"]
+        heads = ["", "setting", "sentences/s", "tokens/s", "heedful / it", "same texts, %", "BLEU", "MB"]
+        text += [f"### {size}\n", table(heads, lines)]
+        for what, column in (("latency of one sentence", "ms"), ("start to first translation", "s")):
+            chosen = [row for row in rows if row["size"] == size and row["what"] == what]
+            text.append(table([what, column], [[row["system"], number(row)] for row in chosen]))
+    plots.bars(images / f"performance-translation-{name}.svg", f"Translation: {found_unit(unit)}", charts)
+    text += [f"![Translation speed](images/performance-translation-{name}.svg)\n", left_out(rows), required(rows)]
+    return "\n".join(text)
+
+
+def found_unit(unit: str) -> str:
+    """What a bar stands for."""
+    return "sentences a second" if unit == "speed" else "output tokens a second"
+
+
+def left_out(rows: Rows) -> str:
+    """Who did not run, and why."""
+    chosen = dict.fromkeys((row["system"], row["unit"]) for row in rows if row["what"] == "left out")
+    return "".join(f"{system} is left out: {why}\n" for system, why in chosen)
+
+
+def scaling_section(rows: Rows, images: Path) -> str:
+    """Cost by length and by batch."""
+    text = ["## How cost grows\n", origin(rows)]
+    for count, what in enumerate(distinct(rows, "what")):
+        chosen = [row for row in rows if row["what"] == what]
+        series: plots.Series = {}
+        for row in chosen:
+            series.setdefault(row["series"], []).append((row["x"], row["value"]))
+        axis = {"length": "tokens in a sequence", "batch": "sentences at a time"}[chosen[0]["axis"]]
+        file = images / f"performance-scaling-{count + 1}.svg"
+        plots.lines(file, what, series, axis, chosen[0]["unit"])
+        values = distinct(chosen, "x")
+        lines = [
+            [name, *(number(find(chosen, series=name, x=x)) for x in values)] for name in distinct(chosen, "series")
+        ]
+        heads = [f"{what}, {chosen[0]['unit']}", *(f"{x:,}" for x in values)]
+        text += [table(heads, lines), f"![{what}](images/{file.name})\n"]
+    return "\n".join(text)
+
+
+def decode_parts_section(rows: Rows, images: Path) -> str:
+    """The parts of a step."""
+    text = ["## Where the time of a decoding step goes\n", origin(rows), DECODE_PARTS]
+    for size in distinct(rows, "size"):
+        batches = distinct(rows, "batch")
+        lines = []
+        for part in distinct(rows, "part"):
+            cells = [find(rows, size=size, batch=batch, part=part) for batch in batches]
+            lines.append([part, *(number(each) for each in cells)])
+            if cells[0] and "bandwidth_share" in cells[0]:
+                shares = (f"{each['bandwidth_share']:.0f} %" if each else "" for each in cells)
+                lines.append(["... its weights, of the memory bandwidth", *shares])
+        text += [table([f"{size}, ms", *(f"batch {batch}" for batch in batches)], lines)]
+    return "\n".join(text)
+
+
+SECTIONS = {
+    "limits": limits_section,
+    "training": training_section,
+    "translation": translation_section,
+    "translation_trained": translation_section,
+    "scaling": scaling_section,
+    "decode_parts": decode_parts_section,
+}
+
+INTRODUCTION = """# Performance
+
+Made by `heedful bench report` from the files in `benchmarks/results`; `make bench` measures everything anew. Systems
+are measured by turns (A, B, A, B, ...) in processes of their own; figures are medians, with the lowest and the
+highest. Peers come from their released packages, in environments of their own with the same torch.
+"""
+TRAINING = """\
+Every step is forward, backward, clipping and the optimizer, on batches that were padded before. "Own batches" are
+those of each one's own loader, with about as many sentences: heedful's are of nearly equal lengths, JoeyNMT's random
+up to a number of tokens, the others' random. "Same batches" are random ones, the same for all. "Of peak" is the share
+of the measured GEMM peak that goes into real tokens. All have dropout 0.1 and label smoothing 0.1 (x-transformers has
+no smoothing); heedful keeps its moving average besides.
+"""
+TRANSLATION = """\
+The same weights, tokens in and tokens out, all cores, no length penalty, so that all look for the same text.
+CTranslate2 and Hugging Face have the best of several settings. Where weights are random, rounding them to int8 changes
+the lengths, and the ratio is that of output tokens. Slow systems translate fewer sentences, and BLEU is over as many.
+For heedful the start is that of its command, `heedful translate`; for the others that of a program which
+imports the package, loads the model and translates.
+"""
+DECODE_PARTS = """\
+Beam 5, sources of 15 tokens, one thread. The parts are measured one by one on tensors of the sizes that a step has;
+what the whole step takes longer than their sum is the Python between them, the search, and small operations.
+"""

@@ -1,0 +1,150 @@
+"""How cost grows with the length of sequences and with the number of sentences at a time, on one thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import results
+from benchmarks.speed.limits import name_of
+from benchmarks.speed.sizes import QUICK, SMALL, TINY, Size
+from heedful.decoding import DecodingOptions, Request, decode
+from heedful.layers.attention import AttentionConfig, Scoring, attend_explicit, attend_fused
+from heedful.layers.blocks import StackConfig
+from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.machine import one_thread
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.tasks.translation import collate, translation_loss
+
+COMMAND = "heedful bench scaling"
+LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
+BATCHES = (1, 4, 16, 64, 256)
+# Written out, attention has a matrix of all pairs: beyond this it would be measured against the page file.
+LONGEST_EXPLICIT = 2048
+# Tokens on either side of a training step; the longest sequence alone has as many.
+TOKENS = 8192
+# The length of the sentences of batches.
+SENTENCE = 15
+
+
+def main(quick: bool) -> None:
+    """Measure and write."""
+    lengths, batches = (LENGTHS[:2], BATCHES[:2]) if quick else (LENGTHS, BATCHES)
+    small, tiny, tokens = (QUICK, QUICK, 256) if quick else (SMALL, TINY, TOKENS)
+    rows: list[dict[str, Any]] = []
+    parts = (
+        ("attention, forward and backward", "length", attention(lengths), "ms"),
+        (f"training step, {tokens} tokens a side, {tiny.name}", "length", training(tiny, lengths, tokens), "s"),
+        (f"decoding step, 1 sentence, {small.name}", "length", cached(small, lengths), "ms"),
+        (f"training, sentences of {SENTENCE}, {small.name}", "batch", by_batch(small, batches), "target tokens/s"),
+        (f"decoding, beam 5, {small.name}", "batch", decoding(small, batches), "sentences/s"),
+    )
+    with one_thread():
+        for what, axis, figures, unit in parts:
+            started = time.monotonic()
+            for series, x, value in figures:
+                measure = f"{what}: {series}, {axis} {x}"
+                row = results.row(measure, round(value, 3), unit, "-", time.monotonic() - started, COMMAND)
+                rows.append(row | {"what": what, "series": series, "axis": axis, "x": x})
+                print(measure, round(value, 3), unit, flush=True)
+    results.write(name_of("scaling", quick), rows)
+
+
+Figures = Iterator[tuple[str, int, float]]
+
+
+def build(size: Size) -> EncoderDecoder:
+    """A model of that size with random weights."""
+    torch.manual_seed(1)
+    stack = StackConfig(
+        num_layers=size.layers,
+        attention=AttentionConfig(num_heads=size.heads),
+        feed_forward=FeedForwardConfig(inner_width=size.inner),
+    )
+    return EncoderDecoder(EncoderDecoderConfig(size.vocabulary, size.width, encoder=stack, decoder=stack))
+
+
+def median_seconds(work: Callable[[], Any], times: int) -> float:
+    """The median of so many calls after one that warms up; one call if it takes long."""
+    started = time.perf_counter()
+    work()
+    first = time.perf_counter() - started
+    if first > 5:
+        return first
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - started)
+    return float(np.median(taken))
+
+
+def attention(lengths: tuple[int, ...]) -> Figures:
+    """8 heads of 64, one sequence, causal, in milliseconds: the kernel, and the same written out."""
+    scoring = Scoring(0.125)
+    for length in lengths:
+        query, key, value = (torch.randn(1, 8, length, 64, requires_grad=True) for _ in range(3))
+        for series, attend in (("fused", attend_fused), ("written out", attend_explicit)):
+            if series == "fused" or length <= LONGEST_EXPLICIT:
+
+                def once(attend: Any = attend, q: Any = query, k: Any = key, v: Any = value) -> None:
+                    torch.autograd.grad(attend(q, k, v, None, True, scoring, 0.0).sum(), (q, k, v))
+
+                yield series, length, 1e3 * median_seconds(once, 3)
+
+
+def training(size: Size, lengths: tuple[int, ...], tokens: int) -> Figures:
+    """Seconds of forward and backward over as many tokens, in sequences of each length."""
+    model = build(size).train()
+    for length in lengths:
+        yield "heedful", length, median_seconds(_gradients(model, max(1, tokens // length), length - 1), 1)
+
+
+def by_batch(size: Size, batches: tuple[int, ...]) -> Figures:
+    """Target tokens a second of forward and backward."""
+    model = build(size).train()
+    for batch in batches:
+        yield "heedful", batch, batch * (SENTENCE + 1) / median_seconds(_gradients(model, batch, SENTENCE), 3)
+
+
+def _gradients(model: EncoderDecoder, sentences: int, length: int) -> Callable[[], Any]:
+    draw = np.random.default_rng(1)
+    rows = [draw.integers(3, model.output.out_features, length) for _ in range(sentences)]
+    batch, parameters = collate(rows, rows), list(model.parameters())
+    return lambda: torch.autograd.grad(translation_loss(model, batch, 0.1)[0], parameters)
+
+
+def cached(size: Size, lengths: tuple[int, ...]) -> Figures:
+    """Milliseconds of one step, with so many positions in the cache of each of 5 beams."""
+    model = build(size).eval()
+    tokens = torch.full((5,), 3)
+    with torch.inference_mode():
+        prefilled = model.prefill(torch.full((1, 16), 3), torch.tensor([16]))
+        for length in lengths:
+            state = model.new_state(1, 5, 16, length)
+            state.insert([0], prefilled, [0])
+
+            def once(state: Any = state, length: int = length) -> None:
+                state.cache.positions[:5] = length - 1
+                model.step(tokens, state)
+
+            yield "heedful", length, 1e3 * median_seconds(once, 9)
+
+
+def decoding(size: Size, batches: tuple[int, ...]) -> Figures:
+    """Sentences a second, each with as many target tokens as source tokens."""
+    model = build(size).eval()
+    draw = np.random.default_rng(1)
+    options = DecodingOptions(beam=5, length_penalty=0.0, min_length=SENTENCE, max_length=SENTENCE)
+    for batch in batches:
+        count = min(256, max(2 * batch, 16))
+        requests = [Request(i, draw.integers(3, size.vocabulary, SENTENCE).tolist()) for i in range(count)]
+
+        def once(requests: Any = requests, batch: int = batch) -> None:
+            assert len(list(decode(model, requests, options, batch))) == len(requests)
+
+        yield "heedful", batch, count / median_seconds(once, 3)

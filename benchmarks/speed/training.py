@@ -1,0 +1,144 @@
+"""Training beside others, on one thread: each on batches of its own making, and all on the same padded ones."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from benchmarks import results
+from benchmarks.speed.corpus import Corpus, load_corpus
+from benchmarks.speed.environments import NotInstallableError
+from benchmarks.speed.limits import gemm_peak, name_of
+from benchmarks.speed.measuring import Measured, interleaved
+from benchmarks.speed.peer import Peer, PeerError
+from benchmarks.speed.sizes import QUICK, SIZES, Size
+
+COMMAND = "heedful bench training"
+# System -> driver, environment.
+SYSTEMS = {
+    "heedful": ("heedful_training", "heedful"),
+    "Hugging Face Marian": ("huggingface_training", "huggingface"),
+    "torch.nn.Transformer": ("torch_training", "heedful"),
+    "x-transformers": ("xtransformers_training", "x-transformers"),
+    "JoeyNMT": ("joeynmt_training", "joeynmt"),
+}
+# Width -> sentences a batch, batches that are timed together, rounds.
+AMOUNTS = {128: (64, 3, 5), 256: (64, 2, 4), 512: (32, 1, 4), 32: (8, 2, 2)}
+# Width -> what is required of heedful: by own batches, by the same batches, share of the GEMM peak.
+REQUIRED = {128: (2.5, 1.5, None), 256: (1.8, 1.2, 50), 512: (1.5, 1.0, 65)}
+BEST_OF = ("Hugging Face Marian", "torch.nn.Transformer")
+
+
+class Runner:
+    """One system with a model of one size, and what its last runs were like."""
+
+    def __init__(self, system: str, size: Size, corpus: Corpus) -> None:
+        driver, environment = SYSTEMS[system]
+        self.peer = Peer(driver, environment, threads=1)
+        sentences, batches, _ = AMOUNTS[size.width]
+        try:
+            answer = self.peer.ask(
+                "load",
+                size=size.as_dict(),
+                pairs=str(corpus.pairs),
+                sentences=sentences,
+                batches=batches,
+                threads=1,
+            )
+        except PeerError:
+            self.peer.close()
+            raise
+        self.has_recipe: bool = answer["has_recipe"]
+        self.versions: dict[str, str] = answer["versions"]
+        self.last: dict[str, Any] = {}
+
+    def tokens_per_second(self, which: str) -> float:
+        """Take the steps, and give the speed in real target tokens."""
+        self.last[which] = self.peer.ask("run", which=which)
+        return float(self.last[which]["target_tokens"] / self.last[which]["seconds"])
+
+
+def main(quick: bool) -> None:
+    """Measure all sizes and write the table."""
+    corpus = load_corpus()
+    rows: list[dict[str, Any]] = []
+    for size in [QUICK] if quick else SIZES:
+        rows += compare(size, corpus)
+    results.write(name_of("training", quick), rows)
+
+
+def compare(size: Size, corpus: Corpus) -> list[dict[str, Any]]:
+    """All systems that run, at one size."""
+    started = time.monotonic()
+    runners, rows = {}, []
+    for system in SYSTEMS:
+        try:
+            runners[system] = Runner(system, size, corpus)
+        except (PeerError, NotInstallableError) as error:
+            print(f"{system} is left out: {error}", flush=True)
+            rows.append(_row(size, system, "left out", 0.0, str(error)[:300], started, corpus))
+    peak = gemm_peak(1)
+    modes = [(system, which) for system, runner in runners.items() for which in _modes(runner)]
+    measured = interleaved(
+        {f"{system}/{which}": lambda s=system, w=which: runners[s].tokens_per_second(w) for system, which in modes},
+        AMOUNTS[size.width][2],
+    )
+    for system, runner in runners.items():
+        for which in ("own", "same"):
+            key = which if which in _modes(runner) else "same"
+            rows += _rows(size, system, which, measured[f"{system}/{key}"], runner.last[key], peak, started, corpus)
+        row = _row(size, system, "peak memory", runner.peer.peak_megabytes(), "MB", started, corpus)
+        rows.append(row | {"peer_versions": runner.versions})
+        runner.peer.close()
+    return rows + _ratios(size, rows, started, corpus)
+
+
+def _modes(runner: Runner) -> list[str]:
+    """What there is to measure: without a recipe of its own, both are the same."""
+    return ["own", "same"] if runner.has_recipe else ["same"]
+
+
+def _rows(
+    size: Size,
+    system: str,
+    which: str,
+    speed: Measured,
+    run: dict[str, Any],
+    peak: float,
+    started: float,
+    corpus: Corpus,
+) -> list[dict[str, Any]]:
+    pairs = [pair for sources, targets in run["lengths"] for pair in zip(sources, targets, strict=True)]
+    per_token = sum(size.training_flops(*pair) for pair in pairs) / run["target_tokens"]
+    share = 100 * per_token * speed.median / 1e9 / peak
+    least = REQUIRED.get(size.width, (None, None, None))[2] if (system, which) == ("heedful", "own") else None
+    required = f">= {least}" if least else "-"
+    return [
+        _row(size, system, f"speed, {which} batches", speed.median, "target tokens/s", started, corpus)
+        | {"low": round(speed.low, 1), "high": round(speed.high, 1), "padding": round(100 * run["padding"], 1)},
+        _row(size, system, f"useful share of GEMM peak, {which} batches", share, "%", started, corpus, required),
+    ]
+
+
+def _ratios(size: Size, rows: list[dict[str, Any]], started: float, corpus: Corpus) -> list[dict[str, Any]]:
+    """heedful over each, and over the better of the two that are the bar."""
+    found = []
+    required = dict(zip(("own", "same"), REQUIRED.get(size.width, (None, None, None)), strict=False))
+    for which in ("own", "same"):
+        speeds = {each["system"]: each["value"] for each in rows if each["what"] == f"speed, {which} batches"}
+        bars = {system: [system] for system in speeds if system != "heedful"}
+        bars["the better of Hugging Face and torch.nn.Transformer"] = [name for name in BEST_OF if name in speeds]
+        for system, names in bars.items():
+            ratio = speeds["heedful"] / max(speeds[name] for name in names)
+            least = 5 if (system, which) == ("JoeyNMT", "own") else required[which] if len(names) > 1 else None
+            bar = f">= {least}" if least else "-"
+            found.append(_row(size, system, f"heedful / this, {which} batches", ratio, "x", started, corpus, bar))
+    return found
+
+
+def _row(
+    size: Size, system: str, what: str, value: float, unit: str, started: float, corpus: Corpus, required: str = "-"
+) -> dict[str, Any]:
+    measure = f"{size.name}: {system}: {what}"
+    row = results.row(measure, round(value, 2), unit, required, time.monotonic() - started, COMMAND)
+    return row | {"size": size.name, "system": system, "what": what, "data": corpus.kind}

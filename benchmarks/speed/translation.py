@@ -1,0 +1,249 @@
+"""Translation beside others with the same weights, beam 5, on all cores: speed, latency, start, memory, agreement."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+
+from benchmarks import results
+from benchmarks.speed.contender import Contender, Setup, first_translation_seconds
+from benchmarks.speed.corpus import WORK, Corpus, load_corpus
+from benchmarks.speed.environments import NotInstallableError
+from benchmarks.speed.limits import name_of
+from benchmarks.speed.measuring import Measured, interleaved
+from benchmarks.speed.peer import PeerError
+from benchmarks.speed.random_model import random_model
+from benchmarks.speed.sizes import BASE, QUICK, SMALL
+from heedful.data.tokenizer import Tokenizer
+from heedful.interop.ctranslate2_export import Quantization, export_folder
+from heedful.machine import available_cores
+from heedful.model_folder import load_model_folder
+
+COMMAND = "heedful bench translation"
+# What is slow gets fewer sentences, the first ones: this share of all.
+SHARES = {"Hugging Face generate": 5, "JoeyNMT search": 20}
+# Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
+AMOUNTS = {256: (1000, 16, 3), 512: (512, 8, 3), 32: (24, 2, 1)}
+# Width -> system -> what is required of heedful.
+REQUIRED = {
+    256: {"CTranslate2 int8": 0.8, "Hugging Face generate": 2.5},
+    512: {"CTranslate2 int8": 1.0, "Hugging Face generate": 2.5},
+}
+
+
+def main(quick: bool, model: Path | None = None) -> None:
+    """Measure with the given model, or with random weights of two sizes."""
+    corpus = load_corpus()
+    folders = [model] if model else [random_model(size, corpus) for size in ([QUICK] if quick else [SMALL, BASE])]
+    rows: list[dict[str, Any]] = []
+    for folder in folders:
+        rows += Comparison(folder, corpus, quick, trained=model is not None).rows()
+    results.write(name_of("translation_trained" if model else "translation", quick), rows)
+
+
+class Comparison:
+    """All systems with one model."""
+
+    def __init__(self, folder: Path, corpus: Corpus, quick: bool, trained: bool) -> None:
+        self.folder, self.corpus, self.trained = folder, corpus, trained
+        self.started = time.monotonic()
+        loaded = load_model_folder(folder)
+        self.tokenizer: Tokenizer = loaded.text_tokenizer
+        self.width: int = loaded.config.model.width
+        amounts = AMOUNTS[32] if quick else AMOUNTS.get(self.width, AMOUNTS[256])
+        self.many, self.single, self.rounds = amounts
+        # A model of one's own has a vocabulary of its own.
+        texts = [corpus.tokenizer.decode(ids) for ids in corpus.test[: self.many]]
+        self.sources = self.tokenizer.encode_batch(texts)
+        self.found: list[dict[str, Any]] = []
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Measure everything."""
+        contenders = self._start()
+        self._throughput(contenders)
+        for contender in contenders.values():
+            contender.stop()
+        running = {name: contender.setup for name, contender in contenders.items()}
+        self._latency({name: setup for name, setup in running.items() if name != "JoeyNMT search"})
+        self._first(running)
+        return self.found
+
+    def _start(self) -> dict[str, Contender]:
+        contenders = {}
+        for name, choices in self._setups().items():
+            try:
+                setup = self._best(name, choices)
+                contenders[name] = Contender(setup)
+                contenders[name].start()
+            except (PeerError, NotInstallableError) as error:
+                print(f"{name} is left out: {error}", flush=True)
+                contenders.pop(name, None)
+                self._add(name, "left out", 0.0, str(error)[:300])
+        return contenders
+
+    def _setups(self) -> dict[str, list[Setup]]:
+        """Every system, with the settings of which the best is taken."""
+        cores, model = available_cores(), str(self.folder)
+        ours = {"model": model, "workers": cores}
+        setups = {"heedful": [Setup("heedful_translation", "heedful", 1, ours, 64, words=f"{cores} workers, batch 64")]}
+        precisions: tuple[Quantization, ...] = ("int8", "float32")
+        for precision in precisions:
+            made = self._exported(precision)
+            setups[f"CTranslate2 {precision}"] = [
+                Setup(
+                    "ctranslate2_translation",
+                    "ctranslate2",
+                    intra,
+                    {"model": made, "inter_threads": inter, "intra_threads": intra, "precision": precision},
+                    batch,
+                    words=f"inter {inter}, intra {intra}, batch {batch}",
+                )
+                for inter, intra in ((cores, 1), (1, cores))
+                for batch in (32, 64)
+            ]
+        setups["Hugging Face generate"] = [
+            Setup(
+                "huggingface_translation",
+                "huggingface",
+                threads,
+                {"model": model, "threads": threads},
+                32,
+                replicas,
+                f"{replicas} processes, {threads} threads, batch 32",
+            )
+            for replicas, threads in ((1, cores), (cores, 1))
+        ]
+        arguments = {"model": model, "threads": cores}
+        words = f"{cores} threads, batch 32"
+        setups["JoeyNMT search"] = [Setup("joeynmt_translation", "joeynmt", cores, arguments, 32, words=words)]
+        return setups
+
+    def _exported(self, precision: Quantization) -> str:
+        out = WORK / f"{self.folder.name}-{precision}"
+        if out.exists():
+            shutil.rmtree(out)
+        export_folder(self.folder, out, precision)
+        return str(out)
+
+    def _best(self, name: str, choices: list[Setup]) -> Setup:
+        """The fastest of a system's settings, by one look at each after another one that warms up."""
+        if len(choices) == 1:
+            return choices[0]
+        part = self.sources[: len(self._sentences(name)) // 2]
+        times = {}
+        for number, setup in enumerate(choices):
+            contender = Contender(setup)
+            contender.start()
+            contender.seconds(part[:8])
+            times[number] = contender.seconds(part)
+            contender.stop()
+        return choices[min(times, key=times.__getitem__)]
+
+    def _sentences(self, name: str) -> list[list[int]]:
+        return self.sources[: self.many // SHARES.get(name, 1)]
+
+    def _throughput(self, contenders: dict[str, Contender]) -> None:
+        speeds = interleaved(
+            {
+                name: lambda n=name: len(self._sentences(n)) / contenders[n].seconds(self._sentences(n))
+                for name in contenders
+            },
+            self.rounds,
+        )
+        required = REQUIRED.get(self.width, {})
+        lengths = {name: sum(map(len, each.outputs)) / len(each.outputs) for name, each in contenders.items()}
+        # Random weights give other lengths when they are rounded: then what is written counts, not what is read.
+        counts = dict.fromkeys(lengths, 1.0) if self.trained else lengths
+        for name, speed in speeds.items():
+            contender = contenders[name]
+            details = {"setting": contender.setup.words, "peer_versions": contender.versions}
+            self._add(name, "speed", speed, "sentences/s", **details)
+            if name != "heedful":
+                ratio = speeds["heedful"].median * counts["heedful"] / (speed.median * counts[name])
+                bar = f">= {required[name]}" if name in required else "-"
+                self._add(name, "heedful / this", ratio, "x", required=bar)
+            self._add(name, "output speed", speed.median * lengths[name], "tokens/s")
+            self._add(name, "mean length", lengths[name], "tokens")
+            self._add(name, "peak memory", contender.peak_megabytes(), "MB")
+            self._agreement(name, contender.outputs, contenders["heedful"].outputs)
+
+    def _agreement(self, name: str, outputs: list[list[int]], ours: list[list[int]]) -> None:
+        same = sum(a == b for a, b in zip(outputs, ours, strict=False)) / len(outputs)
+        self._add(name, "same as heedful", 100 * same, "% of sentences")
+        if self.trained and self.corpus.references:
+            # Over the sentences that all but JoeyNMT have, so that the figures can be compared.
+            texts = [self.tokenizer.decode(ids) for ids in outputs[: self.many // SHARES["Hugging Face generate"]]]
+            bleu = sacrebleu.BLEU()
+            score = bleu.corpus_score(texts, [self.corpus.references[: len(texts)]]).score
+            self._add(name, "BLEU", score, f"{len(texts)} sentences")
+
+    def _latency(self, running: dict[str, Setup]) -> None:
+        """One sentence after the other; the systems that can put several threads to one sentence do."""
+        cores = available_cores()
+        single: dict[str, Setup] = {}
+        for name, setup in running.items():
+            if name == "heedful":
+                single[name] = replace(setup, arguments={**setup.arguments, "workers": 1}, words="1 thread")
+            elif name.startswith("CTranslate2"):
+                for intra in sorted({1, cores}):
+                    arguments = {**setup.arguments, "inter_threads": 1, "intra_threads": intra}
+                    place = f"{name}, {intra} threads"
+                    single[place] = replace(setup, threads=intra, arguments=arguments, words=f"{intra} threads")
+            else:
+                arguments = {**setup.arguments, "threads": cores}
+                single[name] = replace(setup, threads=cores, arguments=arguments, replicas=1, words=f"{cores} threads")
+        contenders = {name: Contender(setup) for name, setup in single.items()}
+        for contender in contenders.values():
+            contender.start()
+
+        def milliseconds(name: str) -> float:
+            return 1e3 * sum(contenders[name].seconds([each], batch=1) for each in sentences) / len(sentences)
+
+        sentences = self.sources[: self.single]
+        times = interleaved({name: lambda n=name: milliseconds(n) for name in contenders}, self.rounds)
+        for name, each in times.items():
+            self._add(name, "latency of one sentence", each, "ms", setting=single[name].words)
+            contenders[name].stop()
+
+    def _first(self, running: dict[str, Setup]) -> None:
+        """From process start to first translation; for heedful by its own command."""
+        measures = {"heedful translate": self._first_by_command, "import torch": _import_torch}
+        for name, setup in running.items():
+            if name != "heedful":
+                one = replace(setup, replicas=1)
+                measures[name] = lambda s=one: first_translation_seconds(s, self.sources[0])  # type: ignore[misc]
+        for name, each in interleaved(measures, max(1, self.rounds - 1)).items():
+            self._add(name, "start to first translation", each, "s")
+
+    def _first_by_command(self) -> float:
+        text = self.tokenizer.decode(self.sources[0]) + "\n"
+        started = time.perf_counter()
+        command = [sys.executable, "-m", "heedful", "translate", str(self.folder)]
+        subprocess.run(command, input=text, text=True, check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    def _add(
+        self, system: str, what: str, value: float | Measured, unit: str, required: str = "-", **details: Any
+    ) -> None:
+        if isinstance(value, Measured):
+            details |= {"low": round(value.low, 2), "high": round(value.high, 2)}
+            value = value.median
+        size = f"d={self.width}"
+        measure, seconds = f"{size}: {system}: {what}", time.monotonic() - self.started
+        row = results.row(measure, round(value, 2), unit, required, seconds, COMMAND)
+        weights = self.folder.name if self.trained else "random weights"
+        data = {"data": self.corpus.kind, "weights": weights}
+        self.found.append(row | {"size": size, "system": system, "what": what, **data, **details})
+
+
+def _import_torch() -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    return time.perf_counter() - started

@@ -1,0 +1,38 @@
+"""`heedful bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from heedful.errors import UserError
+
+
+@click.command()
+@click.argument("programs", nargs=-1, metavar="[NAME]...")
+@click.option("--quick", is_flag=True, help="Tiny settings, to see that everything runs.")
+@click.option("--model", help="A trained translation model, in place of random weights.")
+def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
+    """Measure heedful side by side with what else there is.
+
+    NAME is limits, training, translation, scaling, decode_parts or report; without one, all run, one after the
+    other, in about half an hour. The programs are in the folder benchmarks of heedful's source code. They set up the
+    other systems there, and write their results to benchmarks/results and docs/performance.md.
+
+    \b
+    heedful bench limits training
+    """
+    root = Path(__file__).parents[3]
+    if not (root / "benchmarks" / "speed").is_dir():
+        raise UserError(
+            "the benchmark programs are not part of the installed package: get heedful's source code, and run "
+            "`make bench` in its folder"
+        )
+    arguments = [*programs, *(["--quick"] if quick else [])]
+    if model is not None:
+        arguments += ["--model", str(Path(model).resolve())]
+    result = subprocess.run([sys.executable, "-m", "benchmarks.speed", *arguments], cwd=root)
+    sys.exit(result.returncode)
