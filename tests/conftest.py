@@ -21,7 +21,7 @@ Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 # Long files come first, so that none is left to run alone at the end.
-FIRST = ("learning", "end_to_end", "browser")
+FIRST = ("learning", "serving", "browser", "end_to_end")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
