@@ -22,7 +22,7 @@ LONG = {"prompt": "the", "max_tokens": 4000, "temperature": 0.0, "model": "write
 
 @pytest.fixture(scope="module")
 def server(start, models) -> Iterator:
-    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7", "--timeout", "3"]
+    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7", "--timeout", "5"]
     with start(models["translator"], models["writer"], *arguments) as running:
         yield running
 
@@ -72,8 +72,8 @@ def test_a_short_text_does_not_wait_for_a_long_one(server) -> None:
 def test_what_takes_too_long_is_given_up(server) -> None:
     begin = time.monotonic()
     answer = httpx.post(f"{server.url}/api/generate", json={**LONG, "samples": 7}, timeout=30)
-    assert answer.status_code == 504 and "within 3 seconds" in answer.json()["error"]["message"]
-    assert 2.5 < time.monotonic() - begin < 15
+    assert answer.status_code == 504 and "within 5 seconds" in answer.json()["error"]["message"]
+    assert 4.5 < time.monotonic() - begin < 15
     eventually(lambda: idle(server))
 
 
