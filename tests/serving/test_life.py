@@ -22,12 +22,12 @@ LONG = {"prompt": "the", "max_tokens": 4000, "temperature": 0.0, "model": "write
 
 @pytest.fixture(scope="module")
 def server(start, models) -> Iterator:
-    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7", "--timeout", "3"]
+    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7"]
     with start(models["translator"], models["writer"], *arguments) as running:
         yield running
 
 
-def eventually(condition, seconds: float = 20.0) -> None:
+def eventually(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"
@@ -69,14 +69,6 @@ def test_a_short_text_does_not_wait_for_a_long_one(server) -> None:
     eventually(lambda: idle(server))
 
 
-def test_what_takes_too_long_is_given_up(server) -> None:
-    begin = time.monotonic()
-    answer = httpx.post(f"{server.url}/api/generate", json={**LONG, "samples": 7}, timeout=30)
-    assert answer.status_code == 504 and "within 3 seconds" in answer.json()["error"]["message"]
-    assert 2.5 < time.monotonic() - begin < 15
-    eventually(lambda: idle(server))
-
-
 def test_a_full_queue_says_so_at_once(server) -> None:
     with server.client as client:
         with client.stream("POST", "/api/generate", json={**LONG, "samples": 7, "stream": True}) as answer:
@@ -112,7 +104,7 @@ def test_a_worker_that_dies_is_replaced(server) -> None:
         assert name == "event: error" and json.loads(data.removeprefix("data: "))["error"]["type"] == "unavailable"
         refused = client.post("/api/translate", json={"text": "dog"})
         assert refused.status_code == 503 and refused.headers["retry-after"] == "1"
-        eventually(lambda: client.get("/healthz").status_code == 200, 60)
+        eventually(lambda: client.get("/healthz").status_code == 200)
         assert client.post("/api/translate", json={"text": "dog"}).status_code == 200
         assert server.metric("worker_restarts_total") == 1
 
