@@ -60,7 +60,7 @@ def main(quick: bool) -> None:
             ("memory bandwidth", memory_bandwidth, "GB/s"),
         ):
             value = round(measure(threads, seconds), 1)
-            row = results.row(f"{what}, {threads} threads", value, unit, "-", time.monotonic() - started, COMMAND)
+            row = results.row(f"{what}, threads: {threads}", value, unit, "-", time.monotonic() - started, COMMAND)
             rows.append(row | {"what": what, "threads": threads})
     results.write(name_of("limits", quick), rows)
 

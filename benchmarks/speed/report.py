@@ -87,7 +87,7 @@ def limits_section(rows: Rows, images: Path) -> str:
         [what, *(f"{row['value']} {row['unit']}" for n in threads if (row := find(rows, what=what, threads=n)))]
         for what in distinct(rows, "what")
     ]
-    return f"## The machine\n\n{origin(rows)}\n{table(['', *(f'{n} threads' for n in threads)], lines)}"
+    return f"## The machine\n\n{origin(rows)}\n{table(['', *(f'on {n} of the cores' for n in threads)], lines)}"
 
 
 def training_section(rows: Rows, images: Path) -> str:

@@ -2,11 +2,13 @@
 same ones."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+from heedful.cli.export import export
 from heedful.data.tokenizer import SPECIAL_TOKENS, Tokenizer
 from heedful.errors import UserError
 from heedful.interop import ctranslate2_export
@@ -133,6 +135,12 @@ def test_a_wrong_export_is_removed(spoilt: str, tmp_path: Path, monkeypatch: pyt
     assert [each.name for each in tmp_path.iterdir()] == ["ours"]
 
 
+def test_the_command_tells_how_the_two_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(saved(tmp_path / "ours")), "--to", "ctranslate2", str(tmp_path / "theirs")]
+    export.main(arguments, standalone_mode=False)
+    assert f"of {SENTENCES} made-up sentences, {SENTENCES} greedy and {SENTENCES} beam-5" in capsys.readouterr().err
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = saved(tmp_path / "ours")
     with pytest.raises(UserError, match="already exists"):
@@ -140,6 +148,6 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ctranslate2", None)
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match=r"pip install 'heedful\[ctranslate2\]'"):
         export_folder(saved(tmp_path / "ours"), tmp_path / "theirs")
