@@ -50,7 +50,8 @@ def classifier(folder: Path, labels: list[str], texts: list[str], steps: int, **
     pairs = zip(labels, texts, strict=True)
     (folder / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in pairs), encoding="utf-8")
     data = ClassifierData(data=(str(folder / "a.tsv"),))
-    return run(folder, data, "encoder_tiny", {"stack": STACK}, steps, schedule or {"learning_rate": 0.01})
+    model = {"stack": STACK, "convolution": 0}
+    return run(folder, data, "encoder_tiny", model, steps, schedule or {"learning_rate": 0.01})
 
 
 def findings(record: RunRecord) -> dict[str, Finding]:

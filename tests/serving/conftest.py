@@ -103,7 +103,7 @@ class Server:
     def workers(self) -> list[int]:
         """The numbers of the worker processes."""
         found = subprocess.run(
-            ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)], capture_output=True, text=True
+            ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(self.process.pid)], capture_output=True, text=True
         )
         return [int(line.split()[0]) for line in found.stdout.splitlines() if "spawn_main" in line]
 
