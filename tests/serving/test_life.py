@@ -55,6 +55,7 @@ def test_a_client_that_does_not_wait_for_its_answer_frees_its_slot(server) -> No
         connection.sendall(head.encode() + body)
         eventually(lambda: server.metric("running") == 1)
     eventually(lambda: idle(server))
+    assert server.metric("running") == 0
 
 
 def test_a_short_text_does_not_wait_for_a_long_one(server) -> None:

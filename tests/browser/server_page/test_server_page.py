@@ -214,7 +214,9 @@ def test_answers_about_text(quiet_page, model: str, text: str, selector: str) ->
     page.type(text)
     page.wait(lambda: page.all(selector))
     page.button("Attention").click()
-    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
+    shown = ".attention-place:not([aria-busy]) .detail-body > *"
+    page.wait(lambda: page.all(shown))
+    assert page.all(selector) and page.all(shown)
 
 
 def test_dark_and_light(quiet_page) -> None:
