@@ -1,4 +1,4 @@
-"""Keys and values of the positions already decoded, in preallocated slots.
+"""Keys and values of the positions already decoded, in preallocated slots, of rows that have nothing in common.
 
 Every sentence owns one slot, and in it `beam` rows; every row stands at a position of its own, so that a free
 slot can take a new sentence while the others go on.
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from heedful.layers.masks import added_to_scores
 
 # Attention over fewer keys than 16, or over a count that is not a multiple of 8, takes other code paths in
 # torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
@@ -29,12 +31,13 @@ class LayerCache:
     key_RHSK: Tensor
     value_RHSV: Tensor
     rows_R: Tensor
-    positions_R1: Tensor
-    mask_R11S: Tensor
+    positions_NQ: Tensor
+    key_positions: Tensor
+    mask_N1QS: Tensor
 
     def append(self, key_RH1K: Tensor, value_RH1V: Tensor) -> tuple[Tensor, Tensor]:
         """Store the new position of every row, and give all of them."""
-        positions_R = self.positions_R1[:, 0]
+        positions_R = self.positions_NQ[:, 0]
         self.key_RHSK[self.rows_R, :, positions_R] = key_RH1K[:, :, 0]
         self.value_RHSV[self.rows_R, :, positions_R] = value_RH1V[:, :, 0]
         return self.key_RHSK, self.value_RHSV
@@ -58,10 +61,13 @@ class KeyValueCache:
     def layers(self, rows: int) -> list[LayerCache]:
         """The views of the first `rows` rows that one step works on, layer by layer."""
         used = self.used_length(rows)
-        positions = self.positions[:rows, None]
-        mask = (torch.arange(used, device=positions.device) <= positions)[:, None, None]
+        positions_R1 = self.positions[:rows, None]
+        key_positions = torch.arange(used, device=positions_R1.device)[None]
+        mask = added_to_scores(key_positions <= positions_R1)[:, None, None]
         return [
-            LayerCache(key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions, mask)
+            LayerCache(
+                key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions_R1, key_positions, mask
+            )
             for key, value in zip(self.keys, self.values, strict=True)
         ]
 

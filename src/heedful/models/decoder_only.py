@@ -139,7 +139,7 @@ class DecoderOnly(nn.Module):
         """The next logits R V of every row in use, given the last token of each."""
         caches = state.begin_step()
         tokens_R1 = F.pad(tokens_R, (0, state.rows - len(tokens_R)))[:, None]
-        x_RD = self.embedding(tokens_R1, caches[0].positions_R1)[:, 0]
+        x_RD = self.embedding(tokens_R1, caches[0].positions_NQ)[:, 0]
         for block, cache in zip(cast(Sequence[SelfBlock], self.blocks), caches, strict=True):
             x_RD = block.step(x_RD, cache)
         logits_RV = self.output(self.norm(x_RD))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.layers.kv_cache import KeyValueCache, LayerCache, padded_length, rows_of
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import added_to_scores
+from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 
 # A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
 FEWEST_ROWS = 4
@@ -28,7 +30,7 @@ class StepView:
 
     rows: int
     positions_R1: Tensor
-    caches: list[LayerCache]
+    caches: list[TreeLayerCache]
     keys: Tensor
     values: Tensor
     source_mask: Tensor
@@ -45,8 +47,8 @@ class DecodingState:
         self.num_sentences = 0
         self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
         slots = max(sentences, self.fewest_sentences)
-        source_length, target_length = padded_length(source_length), padded_length(target_length)
-        self.cache = KeyValueCache((layers, slots * self.beam, heads, target_length, key_width), value_width, device)
+        source_length = padded_length(source_length)
+        self.cache = TreeCache(shape, (slots, self.beam, target_length), device)
         self.keys = torch.zeros(layers, slots, heads, source_length, key_width, device=device)
         self.values = torch.zeros(layers, slots, heads, source_length, value_width, device=device)
         # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.
@@ -60,7 +62,7 @@ class DecodingState:
         self.keys[:, slots_N, :, :length] = prefilled.keys[:, rows_N]
         self.values[:, slots_N, :, :length] = prefilled.values[:, rows_N]
         self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
-        self.cache.positions.view(-1, self.beam)[slots_N] = 0
+        self.cache.begin(slots_N)
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
     def begin_step(self) -> StepView:
@@ -69,11 +71,12 @@ class DecodingState:
         rows = sentences * self.beam
         lengths = self.source_lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = (torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        caches = self.cache.layers(sentences)
         return StepView(
             rows,
-            self.cache.positions[:rows, None],
-            self.cache.layers(rows),
+            caches[0].positions_NQ.reshape(rows, 1),
+            caches,
             self.keys[:, :sentences, :, :source],
             self.values[:, :sentences, :, :source],
             mask,
@@ -81,7 +84,7 @@ class DecodingState:
 
     def end_step(self) -> None:
         """Every row in use has one position more."""
-        self.cache.positions[: self.num_sentences * self.beam] += 1
+        self.cache.end_step(self.num_sentences)
 
     def reorder(self, parents_R: Tensor) -> None:
         """Let row r continue from row `parents_R[r]`, a row of the same sentence."""
@@ -94,7 +97,7 @@ class DecodingState:
             new, old = torch.tensor(moved, device=self.keys.device).T
             self.keys[:, new], self.values[:, new] = self.keys[:, old], self.values[:, old]
             self.source_lengths[new] = self.source_lengths[old]
-            self.cache.copy_rows(rows_of(new, self.beam), rows_of(old, self.beam))
+            self.cache.copy_sentences(new, old)
         self.num_sentences = len(slots)
-        self.cache.positions[self.num_sentences * self.beam :] = 0
+        self.cache.begin(torch.arange(self.num_sentences, len(self.source_lengths), device=self.keys.device))
         self.source_lengths[self.num_sentences :] = 1

@@ -1,0 +1,103 @@
+"""Keys and values of the positions already decoded by beams, in which hypotheses share what they have in common.
+
+The tokens of a sentence's hypotheses form a tree, and each node has a place in the sentence's part of the cache.
+Which places lie on the path of which hypothesis is a matter of a small table: when hypotheses branch or are given up,
+the table changes, and no key or value is moved. The places of nodes that no path goes through are taken again by the
+next nodes, the lowest first, so that a step attends over little more than the longest path has nodes. Where a node is
+placed depends on its own sentence alone, and so does, to the last bit, what attention makes of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import added_to_scores
+
+
+@dataclass
+class TreeLayerCache:
+    """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention."""
+
+    key_NHSK: Tensor
+    value_NHSV: Tensor
+    sentences_N1: Tensor
+    places_NQ: Tensor
+    positions_NQ: Tensor
+    key_positions: Tensor
+    mask_N1QS: Tensor
+
+    def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
+        """Store the new node of every row, and give all nodes of its sentence."""
+        self.key_NHSK[self.sentences_N1, :, self.places_NQ] = key_NHQK.transpose(1, 2)
+        self.value_NHSV[self.sentences_N1, :, self.places_NQ] = value_NHQV.transpose(1, 2)
+        return self.key_NHSK, self.value_NHSV
+
+
+class TreeCache:
+    """The self-attention cache of all layers: L sentences H places K."""
+
+    def __init__(self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], device: torch.device) -> None:
+        layers, heads, key_width, value_width = shape
+        sentences, self.beam, length = capacity
+        # No path may share a node with another one, and every row needs a new place before one is given up.
+        num_places = padded_length(self.beam * (length + 1))
+        self.keys = torch.zeros(layers, sentences, heads, num_places, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, heads, num_places, value_width, device=device)
+        self.paths_NQS = torch.zeros(sentences, self.beam, num_places, dtype=torch.bool, device=device)
+        self.key_positions_NS = torch.zeros(sentences, num_places, dtype=torch.long, device=device)
+        self.positions_N = torch.zeros(sentences, dtype=torch.long, device=device)
+        self.sentences_N1 = torch.arange(sentences, device=device)[:, None]
+        # Places beyond these are on no path.
+        self.used = 0
+
+    def layers(self, sentences: int) -> list[TreeLayerCache]:
+        """Give every row of the first sentences a node, and the views that one step works on, layer by layer."""
+        paths_NQS = self.paths_NQS[:sentences, :, : self.used + self.beam]
+        # Sorting keeps the order of equals: the lowest free places come first.
+        places_NQ = paths_NQS.any(1).byte().argsort(dim=1, stable=True)[:, : self.beam]
+        paths_NQS.scatter_(2, places_NQ[:, :, None], True)
+        positions_NQ = self.positions_N[:sentences, None].expand(-1, self.beam)
+        self.key_positions_NS[:sentences].scatter_(1, places_NQ, positions_NQ)
+        self.used = int(paths_NQS.flatten(0, 1).any(0).nonzero().max()) + 1
+        attended = padded_length(self.used)
+        mask_N1QS = added_to_scores(self.paths_NQS[:sentences, None, :, :attended])
+        key_positions = self.key_positions_NS[:sentences, :attended]
+        return [
+            TreeLayerCache(
+                key[:sentences, :, :attended],
+                value[:sentences, :, :attended],
+                self.sentences_N1[:sentences],
+                places_NQ,
+                positions_NQ,
+                key_positions,
+                mask_N1QS,
+            )
+            for key, value in zip(self.keys, self.values, strict=True)
+        ]
+
+    def end_step(self, sentences: int) -> None:
+        """The first sentences have one position more; those behind them only filled up the step."""
+        self.positions_N[:sentences] += 1
+        self.paths_NQS[sentences:, :, : self.used] = False
+
+    def begin(self, slots_N: Tensor) -> None:
+        """Let these sentences start anew."""
+        self.paths_NQS[slots_N] = False
+        self.positions_N[slots_N] = 0
+
+    def reorder(self, parents_R: Tensor) -> None:
+        """Let row r continue from row `parents_R[r]`, a row of the same sentence."""
+        paths_RS = self.paths_NQS.flatten(0, 1)[:, : self.used]
+        paths_RS[: len(parents_R)] = paths_RS[parents_R]
+
+    def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
+        """Let sentences go on in other slots."""
+        self.keys[:, destination_N, :, : self.used] = self.keys[:, origin_N, :, : self.used]
+        self.values[:, destination_N, :, : self.used] = self.values[:, origin_N, :, : self.used]
+        self.paths_NQS[destination_N] = self.paths_NQS[origin_N]
+        self.key_positions_NS[destination_N] = self.key_positions_NS[origin_N]
+        self.positions_N[destination_N] = self.positions_N[origin_N]
