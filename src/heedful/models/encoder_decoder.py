@@ -97,7 +97,7 @@ class EncoderDecoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.target_embedding.table.weight.device
 
     def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
         """The encoder's output; `mask` is None when no row has padding."""

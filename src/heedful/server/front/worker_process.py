@@ -44,8 +44,7 @@ class WorkerProcess:
         """Start the process, and wait until it has loaded its models."""
         own, its = socket.socketpair()
         context = multiprocessing.get_context("spawn")
-        arguments = (its, self.settings.models, self.settings.device)
-        self.process = context.Process(target=_work, args=arguments, name="heedful-worker", daemon=True)
+        self.process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
         await asyncio.to_thread(self.process.start)
         its.close()
         self.reader, self.writer = await asyncio.open_connection(sock=own)
@@ -110,8 +109,8 @@ class WorkerProcess:
             self.process.kill()
 
 
-def _work(connection: socket.socket, models: dict[str, str], device: str) -> None:
+def _work(connection: socket.socket, settings: ServerSettings) -> None:
     # Imported there, not here: the front process does without torch.
     from heedful.server.worker.loop import work
 
-    work(connection, models, device)
+    work(connection, settings)
