@@ -183,15 +183,15 @@ def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
         state.cache.paths_NQS.copy_(paths_NQS)  # as before, for the next time
 
     def norms() -> None:
-        model.target_embedding(tokens_R1, view.positions_R1)
+        model.target_embedding(tokens_R1, view.positions_R[:, None])
         for block in model.decoder_blocks:
             for residual in (block.attention_residual, block.cross_residual, block.feed_forward_residual):
                 residual(hidden_RD, _same)
             block.feed_forward.activation(inputs[block.feed_forward.output_projection])
 
     def scores() -> None:
-        found = TokenScores(logits_RV)
-        found.log_probabilities(top_tokens(found.logits_RV, BEAM))
+        found = TokenScores(logits_RV, np.arange(rows))
+        found.log_probabilities(top_tokens(found.logits_AV, BEAM))
 
     return {
         "matrix products": products,

@@ -182,18 +182,18 @@ class MultiHeadAttention(AttentionLayer):
         self.output_projection = nn.Linear(self.num_heads * self.value_width, width, config.bias)
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        """Attend in every head, join the heads, and project back to the model's width."""
+        """Attend in every head, and join the heads: B T (H V)."""
         shared = self.num_heads // self.num_key_value_heads
         if shared > 1:
             key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
         dropout = self.dropout if self.training else 0.0
         scoring = Scoring(self.scale, self.scoring_vector)
         heads_BHTV = self.attend(query, key, value, mask, causal, scoring, dropout)
-        return self.output_projection(heads_BHTV.transpose(1, 2).flatten(2))
+        return heads_BHTV.transpose(1, 2).flatten(2)
 
 
 class StepCache(Protocol):
-    """What a step of self-attention needs of a cache: N groups of Q rows, which see the same S keys, or none.
+    """What a step of self-attention needs of a cache: N groups of Q queries, which see some of the same S keys.
 
     `key_positions` are N S, or 1 S where they are the same for all.
     """
@@ -201,6 +201,12 @@ class StepCache(Protocol):
     positions_NQ: Tensor
     key_positions: Tensor
     mask_N1QS: Tensor
+
+    def spread(self, x_RX: Tensor) -> Tensor:
+        """Rows as groups of queries, N Q X."""
+
+    def collect(self, x_NQX: Tensor) -> Tensor:
+        """Groups of queries as rows, R X."""
 
     def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
         """Store what is new, and give all keys and values."""
@@ -225,7 +231,10 @@ class SelfAttention(MultiHeadAttention):
 
     def project(self, x_BTD: Tensor, positions: Tensor) -> list[Tensor]:
         """The queries, keys and values, by head."""
-        query, key, value = split_heads(self.query_key_value_projection(x_BTD), *self.parts)
+        return self._by_head(self.query_key_value_projection(x_BTD), positions)
+
+    def _by_head(self, packed_BTX: Tensor, positions: Tensor) -> list[Tensor]:
+        query, key, value = split_heads(packed_BTX, *self.parts)
         rotate = self._positions[0].rotate
         return [rotate(query, positions), rotate(key, positions), value]
 
@@ -242,18 +251,18 @@ class SelfAttention(MultiHeadAttention):
             near = window_mask(positions, positions, self.window)
             near = near if near.dim() == 2 else near[:, None]
             mask = near if mask is None else mask & near
-        return self.mix(query, key, value, mask, causal)
+        return self.output_projection(self.mix(query, key, value, mask, causal))
 
     def step(self, x_RD: Tensor, cache: StepCache) -> Tensor:
         """Attend from one new position a row to the positions in the cache, which takes in the new one."""
-        x_NQD = x_RD.view(*cache.positions_NQ.shape, -1)
-        query, key, value = self.project(x_NQD, cache.positions_NQ)
+        packed_NQX = cache.spread(self.query_key_value_projection(x_RD))
+        query, key, value = self._by_head(packed_NQX, cache.positions_NQ)
         key, value = cache.append(key, value)
         mask = cache.mask_N1QS
         if self.window is not None:
             near = window_mask(cache.positions_NQ, cache.key_positions, self.window)
             mask = mask.masked_fill(~near[:, None], -torch.inf)
-        return self.mix(query, key, value, mask, False).view(x_RD.shape)
+        return self.output_projection(cache.collect(self.mix(query, key, value, mask, False)))
 
 
 class CrossAttention(MultiHeadAttention):
@@ -272,5 +281,13 @@ class CrossAttention(MultiHeadAttention):
 
     def forward(self, x_BTD: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attend to keys and values made by `keys_values`."""
-        (query,) = split_heads(self.query_projection(x_BTD), (self.num_heads, self.key_width))
+        return self.output_projection(self._mixed(self.query_projection(x_BTD), key, value, mask))
+
+    def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Attend from one new position a row, where the rows of a group share keys and values."""
+        query_NQX = cache.spread(self.query_projection(x_RD))
+        return self.output_projection(cache.collect(self._mixed(query_NQX, key, value, mask)))
+
+    def _mixed(self, query_BTX: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        (query,) = split_heads(query_BTX, (self.num_heads, self.key_width))
         return self.mix(query, key, value, mask, False)

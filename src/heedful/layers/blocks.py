@@ -153,15 +153,8 @@ class CrossBlock(nn.Module):
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Transform one new position a row; the rows of one sentence share its memory's keys and values."""
-        sentences, width = key.shape[0], x_RD.shape[-1]
-
-        def cross(y_RD: Tensor) -> Tensor:
-            # The beams of a sentence are the queries of one attention: N beams D.
-            y_NQD = y_RD.view(sentences, -1, width)
-            return self.cross_attention(y_NQD, key, value, mask).view(-1, width)
-
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
-        x_RD = self.cross_residual(x_RD, cross)
+        x_RD = self.cross_residual(x_RD, lambda y: self.cross_attention.step(y, cache, key, value, mask))
         return self.feed_forward_residual(x_RD, self.feed_forward)
 
 

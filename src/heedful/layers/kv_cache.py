@@ -19,6 +19,16 @@ KEY_MULTIPLE = 8
 FEWEST_KEYS = 16
 
 
+# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
+FEWEST_ROWS = 4
+
+
+def with_enough_rows(x: Tensor) -> Tensor:
+    """Rows of zeros behind those that there are, where they would be fewer than 4."""
+    missing = FEWEST_ROWS - len(x)
+    return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing > 0 else x
+
+
 def padded_length(length: int) -> int:
     """The number of keys to attend over when the longest row has `length` of them."""
     return max(FEWEST_KEYS, -(-length // KEY_MULTIPLE) * KEY_MULTIPLE)
@@ -34,6 +44,14 @@ class LayerCache:
     positions_NQ: Tensor
     key_positions: Tensor
     mask_N1QS: Tensor
+
+    def spread(self, x_RX: Tensor) -> Tensor:
+        """Every row is a group of its own."""
+        return x_RX[:, None]
+
+    def collect(self, x_R1X: Tensor) -> Tensor:
+        """The rows of all groups."""
+        return x_R1X[:, 0]
 
     def append(self, key_RH1K: Tensor, value_RH1V: Tensor) -> tuple[Tensor, Tensor]:
         """Store the new position of every row, and give all of them."""

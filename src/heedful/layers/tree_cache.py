@@ -14,14 +14,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores
 
 
 @dataclass
 class TreeLayerCache:
-    """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention."""
+    """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention.
 
+    Only some rows take part where `rows_A` says which; those of other layers are theirs and up to 3 of zeros.
+    """
+
+    rows_A: Tensor | None
     key_NHSK: Tensor
     value_NHSV: Tensor
     sentences_N1: Tensor
@@ -29,6 +33,19 @@ class TreeLayerCache:
     positions_NQ: Tensor
     key_positions: Tensor
     mask_N1QS: Tensor
+
+    def spread(self, x_AX: Tensor) -> Tensor:
+        """The rows that take part as queries of their sentences, with zeros for the others."""
+        sentences, queries = self.positions_NQ.shape
+        if self.rows_A is None:
+            return x_AX[: sentences * queries].view(sentences, queries, -1)
+        x_RX = x_AX.new_zeros(sentences * queries, x_AX.shape[1])
+        return x_RX.index_copy_(0, self.rows_A, x_AX[: len(self.rows_A)]).view(sentences, queries, -1)
+
+    def collect(self, x_NQX: Tensor) -> Tensor:
+        """The rows that take part."""
+        x_RX = x_NQX.flatten(0, 1)
+        return with_enough_rows(x_RX if self.rows_A is None else x_RX.index_select(0, self.rows_A))
 
     def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
         """Store the new node of every row, and give all nodes of its sentence."""
@@ -54,9 +71,15 @@ class TreeCache:
         # Places beyond these are on no path.
         self.used = 0
 
-    def layers(self, sentences: int) -> list[TreeLayerCache]:
-        """Give every row of the first sentences a node, and the views that one step works on, layer by layer."""
+    def layers(self, sentences: int, rows_A: Tensor | None = None) -> list[TreeLayerCache]:
+        """Give every row of the first sentences a node, and the views that one step works on, layer by layer.
+
+        Only the rows `rows_A` keep their paths, where they are given; the others see nothing but their own node.
+        """
         paths_NQS = self.paths_NQS[:sentences, :, : self.used + self.beam]
+        if rows_A is not None:
+            idle_R = torch.ones(sentences * self.beam, dtype=torch.bool, device=rows_A.device)
+            paths_NQS[idle_R.index_fill_(0, rows_A, False).view(sentences, self.beam)] = False
         # Sorting keeps the order of equals: the lowest free places come first.
         places_NQ = paths_NQS.any(1).byte().argsort(dim=1, stable=True)[:, : self.beam]
         paths_NQS.scatter_(2, places_NQ[:, :, None], True)
@@ -68,6 +91,7 @@ class TreeCache:
         key_positions = self.key_positions_NS[:sentences, :attended]
         return [
             TreeLayerCache(
+                rows_A,
                 key[:sentences, :, :attended],
                 value[:sentences, :, :attended],
                 self.sentences_N1[:sentences],
@@ -80,9 +104,8 @@ class TreeCache:
         ]
 
     def end_step(self, sentences: int) -> None:
-        """The first sentences have one position more; those behind them only filled up the step."""
+        """The first sentences have one position more."""
         self.positions_N[:sentences] += 1
-        self.paths_NQS[sentences:, :, : self.used] = False
 
     def begin(self, slots_N: Tensor) -> None:
         """Let these sentences start anew."""

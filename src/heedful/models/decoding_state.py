@@ -11,9 +11,6 @@ from heedful.layers.kv_cache import padded_length
 from heedful.layers.masks import added_to_scores
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 
-# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
-FEWEST_ROWS = 4
-
 
 @dataclass(frozen=True)
 class Prefilled:
@@ -28,8 +25,7 @@ class Prefilled:
 class StepView:
     """The part of the state that one step works on."""
 
-    rows: int
-    positions_R1: Tensor
+    positions_R: Tensor
     caches: list[TreeLayerCache]
     keys: Tensor
     values: Tensor
@@ -45,14 +41,11 @@ class DecodingState:
         layers, heads, key_width, value_width = shape
         sentences, self.beam, source_length, target_length = capacity
         self.num_sentences = 0
-        self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
-        slots = max(sentences, self.fewest_sentences)
         source_length = padded_length(source_length)
-        self.cache = TreeCache(shape, (slots, self.beam, target_length), device)
-        self.keys = torch.zeros(layers, slots, heads, source_length, key_width, device=device)
-        self.values = torch.zeros(layers, slots, heads, source_length, value_width, device=device)
-        # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.
-        self.source_lengths = torch.ones(slots, dtype=torch.long, device=device)
+        self.cache = TreeCache(shape, (sentences, self.beam, target_length), device)
+        self.keys = torch.zeros(layers, sentences, heads, source_length, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, heads, source_length, value_width, device=device)
+        self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
 
     def insert(self, slots: list[int], prefilled: Prefilled, rows: list[int]) -> None:
         """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
@@ -65,17 +58,16 @@ class DecodingState:
         self.cache.begin(slots_N)
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
-    def begin_step(self) -> StepView:
-        """Views of the slots in use (and of a few more, where those would be fewer than 4 rows)."""
-        sentences = max(self.num_sentences, self.fewest_sentences)
-        rows = sentences * self.beam
+    def begin_step(self, rows_A: Tensor | None = None) -> StepView:
+        """Views of the slots in use, for a step of all their rows or of some."""
+        sentences = self.num_sentences
         lengths = self.source_lengths[:sentences]
         source = padded_length(int(lengths.max()))
         mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
-        caches = self.cache.layers(sentences)
+        caches = self.cache.layers(sentences, rows_A)
+        positions_R = caches[0].positions_NQ.flatten()
         return StepView(
-            rows,
-            caches[0].positions_NQ.reshape(rows, 1),
+            positions_R if rows_A is None else positions_R[rows_A],
             caches,
             self.keys[:, :sentences, :, :source],
             self.values[:, :sentences, :, :source],
@@ -99,5 +91,3 @@ class DecodingState:
             self.source_lengths[new] = self.source_lengths[old]
             self.cache.copy_sentences(new, old)
         self.num_sentences = len(slots)
-        self.cache.begin(torch.arange(self.num_sentences, len(self.source_lengths), device=self.keys.device))
-        self.source_lengths[self.num_sentences :] = 1

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
@@ -148,16 +148,17 @@ class EncoderDecoder(nn.Module):
         # Self-attention for every row, cross-attention once a sentence.
         return position * length * (rows + 1)
 
-    def step(self, tokens_R: Tensor, state: DecodingState) -> Tensor:
-        """The next logits R V of every row in use, given the last token of each."""
-        view = state.begin_step()
-        tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
-        x_RD = self.target_embedding(tokens_R1, view.positions_R1)[:, 0]
+    def step(self, tokens_R: Tensor, state: DecodingState, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
+        view = state.begin_step(rows_A)
+        tokens_A = tokens_R if rows_A is None else tokens_R[rows_A]
+        tokens, positions = with_enough_rows(tokens_A), with_enough_rows(view.positions_R)
+        x_AD = self.target_embedding(tokens[:, None], positions[:, None])[:, 0]
         for block, cache, key, value in zip(self.decoder_blocks, view.caches, view.keys, view.values, strict=True):
-            x_RD = block.step(x_RD, cache, key, value, view.source_mask)
-        logits_RV = self.output(self.decoder_norm(x_RD))
+            x_AD = block.step(x_AD, cache, key, value, view.source_mask)
+        logits_AV = self.output(self.decoder_norm(x_AD))
         state.end_step()
-        return logits_RV[: len(tokens_R)]
+        return logits_AV[: len(tokens_A)]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """What is encoded of a source, and the first token that the decoder reads."""
