@@ -12,10 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores
+
+# There is room at first for so many steps of paths that have nothing in common.
+FIRST_STEPS = 6
 
 
 @dataclass
@@ -57,15 +61,14 @@ class TreeLayerCache:
 class TreeCache:
     """The self-attention cache of all layers: L sentences H places K."""
 
-    def __init__(self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], device: torch.device) -> None:
+    def __init__(self, shape: tuple[int, int, int, int], sentences: int, beam: int, device: torch.device) -> None:
         layers, heads, key_width, value_width = shape
-        sentences, self.beam, length = capacity
-        # No path may share a node with another one, and every row needs a new place before one is given up.
-        num_places = padded_length(self.beam * (length + 1))
-        self.keys = torch.zeros(layers, sentences, heads, num_places, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, heads, num_places, value_width, device=device)
-        self.paths_NQS = torch.zeros(sentences, self.beam, num_places, dtype=torch.bool, device=device)
-        self.key_positions_NS = torch.zeros(sentences, num_places, dtype=torch.long, device=device)
+        self.beam = beam
+        places = padded_length(FIRST_STEPS * beam)
+        self.keys = torch.zeros(layers, sentences, heads, places, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, heads, places, value_width, device=device)
+        self.paths_NQS = torch.zeros(sentences, beam, places, dtype=torch.bool, device=device)
+        self.key_positions_NS = torch.zeros(sentences, places, dtype=torch.long, device=device)
         self.positions_N = torch.zeros(sentences, dtype=torch.long, device=device)
         self.sentences_N1 = torch.arange(sentences, device=device)[:, None]
         # Places beyond these are on no path.
@@ -76,6 +79,7 @@ class TreeCache:
 
         Only the rows `rows_A` keep their paths, where they are given; the others see nothing but their own node.
         """
+        self._make_room(self.used + self.beam)
         paths_NQS = self.paths_NQS[:sentences, :, : self.used + self.beam]
         if rows_A is not None:
             idle_R = torch.ones(sentences * self.beam, dtype=torch.bool, device=rows_A.device)
@@ -102,6 +106,15 @@ class TreeCache:
             )
             for key, value in zip(self.keys, self.values, strict=True)
         ]
+
+    def _make_room(self, places: int) -> None:
+        """Have so many places at least; how many are needed depends on how early the paths part."""
+        there = self.paths_NQS.shape[2]
+        if places > there:
+            more = padded_length(max(places, 2 * there)) - there
+            self.keys, self.values = (F.pad(each, (0, 0, 0, more)) for each in (self.keys, self.values))
+            self.paths_NQS = F.pad(self.paths_NQS, (0, more))
+            self.key_positions_NS = F.pad(self.key_positions_NS, (0, more))
 
     def end_step(self, sentences: int) -> None:
         """The first sentences have one position more."""

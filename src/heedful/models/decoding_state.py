@@ -35,14 +35,12 @@ class StepView:
 class DecodingState:
     """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
 
-    def __init__(
-        self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int, int], device: torch.device
-    ) -> None:
+    def __init__(self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], device: torch.device) -> None:
         layers, heads, key_width, value_width = shape
-        sentences, self.beam, source_length, target_length = capacity
+        sentences, self.beam, source_length = capacity
         self.num_sentences = 0
         source_length = padded_length(source_length)
-        self.cache = TreeCache(shape, (sentences, self.beam, target_length), device)
+        self.cache = TreeCache(shape, sentences, self.beam, device)
         self.keys = torch.zeros(layers, sentences, heads, source_length, key_width, device=device)
         self.values = torch.zeros(layers, sentences, heads, source_length, value_width, device=device)
         self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)

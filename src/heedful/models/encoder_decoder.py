@@ -135,11 +135,11 @@ class EncoderDecoder(nn.Module):
         return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
-        """Preallocated room for that many sentences, beams, source tokens and target tokens."""
+        """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
         shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
-        return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
+        return DecodingState(shape, (num_sentences, beam, source_length), self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""

@@ -13,7 +13,7 @@ SENTENCES, BEAM, WIDTH, HEADS, STEPS = 3, 5, 28, 2, 13
 
 
 def new_cache() -> TreeCache:
-    return TreeCache((1, HEADS, WIDTH // HEADS, WIDTH // HEADS), (SENTENCES, BEAM, STEPS), torch.device("cpu"))
+    return TreeCache((1, HEADS, WIDTH // HEADS, WIDTH // HEADS), SENTENCES, BEAM, torch.device("cpu"))
 
 
 def new_layer(window: int | None) -> SelfAttention:
