@@ -36,6 +36,7 @@ class LineSettings:
     options: DecodingOptions
     device: str = "auto"
     precision: Precision = "fp32"
+    shortlist: bool = False
     prefix: str = ""
     scores: bool = False
     alignment: bool = False
@@ -167,14 +168,14 @@ def _start_worker() -> None:
 
 
 @lru_cache(maxsize=1)
-def cached_translator(model: str, device: str, precision: Precision) -> Translator:
+def cached_translator(model: str, device: str, precision: Precision, shortlist: bool) -> Translator:
     """The model of that folder, loaded once a process."""
-    return load_translator(model, device, precision)
+    return load_translator(model, device, precision, shortlist)
 
 
 def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = cached_translator(settings.model, settings.device, settings.precision)
+    translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
     remarks: list[tuple[int, str]] = []
     texts = []
     for offset, raw in enumerate(raw_lines):

@@ -70,15 +70,19 @@ def load_model_folder(folder: Path) -> LoadedModel:
     config = check_model_folder(folder)
     model = FAMILIES[config.family].build(config.model)
     load_weights(folder, model)
-    tokenizer = None
-    if config.has_tokenizer:
-        tokenizer = Tokenizer.load(folder / "tokenizer.json", config.model.special_tokens)
-        if tokenizer.vocabulary_size > config.model.vocabulary_size:
-            raise UserError(
-                f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
-                f"but the model in config.json has {config.model.vocabulary_size}"
-            )
+    tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
+
+
+def load_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
+    """The tokenizer of a model folder, which must go with the model."""
+    tokenizer = Tokenizer.load(folder / "tokenizer.json", config.model.special_tokens)
+    if tokenizer.vocabulary_size > config.model.vocabulary_size:
+        raise UserError(
+            f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
+            f"but the model in config.json has {config.model.vocabulary_size}"
+        )
+    return tokenizer
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -176,3 +177,16 @@ def test_weights_of_8_bits_translate_the_same(
 
 def test_the_precision_is_chosen_by_an_option(run, copy_model: Path) -> None:
     assert run("translate", copy_model, "--precision", "int8", stdin=b"red dog\n").stdout == b"red dog\n"
+
+
+def test_a_shortlist(run, copy_model: Path, make_sentences, tmp_path: Path) -> None:
+    folder, text = tmp_path / "model", tmp_path / "text.txt"
+    shutil.copytree(copy_model, folder, ignore=shutil.ignore_patterns("run"))
+    text.write_text("".join(f"{line}\n" for line in make_sentences(211, 5)), encoding="utf-8")
+    missing = run("translate", folder, "--shortlist", stdin=b"red dog\n", code=2)
+    assert b"make one by heedful shortlist" in missing.stderr
+    run("shortlist", folder, "--source", text, "--target", text)
+    plain = run("translate", folder, "--input", text)
+    assert run("translate", folder, "--shortlist", "--input", text).stdout == plain.stdout
+    both = run("translate", folder, "--shortlist", "--prefix", "red", stdin=b"red dog\n", code=2)
+    assert b"leave out --shortlist" in both.stderr

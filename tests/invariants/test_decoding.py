@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -13,14 +14,16 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.shortlist import Shortlist, ShortlistOutput
 
 START, END = 1, 2
 VOCABULARY = 131
 
 
-def transformer():
+def transformer(output_bias=False):
     stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3))
-    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, 24, tied_output=False, encoder=stack, decoder=stack))
+    settings = {"tied_output": False, "encoder": stack, "decoder": stack, "output_bias": output_bias}
+    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, 24, **settings))
 
 
 def recurrent():
@@ -64,12 +67,12 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def mixed_requests(count, seed=0):
+def mixed_requests(count, seed=0, prefixes=True):
     draw = random.Random(seed)
     lengths = [draw.choice((0, 1, 3, 5, 11, 29)) for _ in range(count)]
     lengths[7] = 71  # beyond the lane of short sentences
     sources = [[draw.randrange(3, VOCABULARY) for _ in range(length)] for length in lengths]
-    return [Request(n, source, [5, 7, 11][: n % 7 % 4]) for n, source in enumerate(sources)]
+    return [Request(n, source, [5, 7, 11][: n % 7 % 4 * prefixes]) for n, source in enumerate(sources)]
 
 
 def by_index(results):
@@ -93,20 +96,52 @@ SETTINGS = {
 
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
 def test_tokens_and_scores_are_bit_equal_at_any_batch_size_and_order(model, options):
-    check_bit_equal(model, options)
+    expected = check_bit_equal(model, options)
+    lengths = {len(hypotheses[0].tokens) for hypotheses in expected.values()}
+    assert len(lengths) > 6
+    assert len({h.finished for hypotheses in expected.values() for h in hypotheses}) == 2
 
 
 def test_int8_is_bit_equal_too(int8_model):
     check_bit_equal(int8_model, SETTINGS["beam"])
 
 
-def check_bit_equal(model, options):
-    requests = mixed_requests(29)
+def random_shortlist(frequent):
+    draw = np.random.default_rng(7)
+    order = np.concatenate([[END], 3 + draw.permutation(VOCABULARY - 3)])
+    likely = draw.choice(order[frequent:], (VOCABULARY, 5))
+    return Shortlist(order[:frequent], likely, draw.random((VOCABULARY, 5), np.float32))
+
+
+@pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+def test_a_shortlist_does_not_depend_on_other_sentences_either(options):
+    model = told_apart(transformer)
+    model.shortlist = ShortlistOutput(random_shortlist(61), model.output)
+    check_bit_equal(model, options, prefixes=False)
+
+
+def test_a_shortlist_of_everything_changes_nothing():
+    model, options = told_apart(lambda: transformer(output_bias=True)), SETTINGS["beam"]
+    with torch.no_grad():
+        model.output.bias[:END] = -1e4  # special tokens have a probability too, without a shortlist
+    requests = mixed_requests(23, prefixes=False)
+    expected = by_index(decode(model, requests, options, 7))
+    # Nothing is lost if the tokens that are not frequent are called for by every source token.
+    some = random_shortlist(VOCABULARY - 2 - 5)
+    rest = np.setdiff1d(np.arange(3, VOCABULARY), some.frequent_F)
+    everywhere = np.tile(rest, (VOCABULARY, 1))
+    all_of_it = Shortlist(some.frequent_F, everywhere, np.ones(everywhere.shape, np.float32))
+    model.shortlist = ShortlistOutput(all_of_it, model.output)
+    for index, hypotheses in by_index(decode(model, requests, options, 7)).items():
+        assert [h.tokens for h in hypotheses] == [h.tokens for h in expected[index]]
+        for found, wanted in zip(hypotheses, expected[index], strict=True):
+            assert found.token_scores == pytest.approx(wanted.token_scores, abs=1e-5)
+
+
+def check_bit_equal(model, options, prefixes=True):
+    requests = mixed_requests(29, prefixes=prefixes)
     expected = by_index(decode(model, requests, options, 64))
     assert sorted(expected) == list(range(29))
-    lengths = {len(hypotheses[0].tokens) for hypotheses in expected.values()}
-    assert len(lengths) > 6
-    assert len({h.finished for hypotheses in expected.values() for h in hypotheses}) == 2
     random.Random(1).shuffle(requests)
     for max_sentences in (1, 7, 64):
         found = by_index(decode(model, iter(requests), options, max_sentences))
@@ -115,6 +150,7 @@ def check_bit_equal(model, options):
     stream = (requests[n % 29] for n in range(2 * 29))
     for result in decode(model, stream, options, 7):
         assert result.hypotheses == expected[result.index]
+    return expected
 
 
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)

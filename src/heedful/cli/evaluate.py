@@ -36,6 +36,7 @@ Options = dict[str, Any]
     show_default=True,
     help="Translation: int8 computes with weights of 8 bits.",
 )
+@click.option("--shortlist", is_flag=True, help="Translation: as for `heedful translate`.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
 def evaluate(model: str, as_json: bool, **options: Any) -> None:
@@ -60,8 +61,9 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
         if not options[name]:
             flags = " and ".join(f"--{each}" for each in needed)
             raise UserError(f"the task of {model} is {task.replace('_', ' ')}: give {flags}")
-    if task != "translation" and options["precision"] != "fp32":
-        raise UserError(f"the task of {model} is {task.replace('_', ' ')}: only translation has --precision int8")
+    if task != "translation" and (options["shortlist"] or options["precision"] != "fp32"):
+        name = task.replace("_", " ")
+        raise UserError(f"the task of {model} is {name}: --precision and --shortlist are for translation")
     figures, lines = evaluation(model, options)
     click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
 
@@ -77,7 +79,12 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
     sources, references = read_aligned(source, options["reference"])
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     settings = LineSettings(
-        model, search, options["device"], precision=options["precision"], batch_size=options["batch_size"]
+        model,
+        search,
+        options["device"],
+        options["precision"],
+        options["shortlist"],
+        batch_size=options["batch_size"],
     )
 
     def remark(number: int, text: str) -> None:

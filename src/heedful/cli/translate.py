@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="int8: weights of 8 bits, on a CPU; faster, from a width of 256 up.",
 )
+@click.option(
+    "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
+)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def translate(model: str, input_file: str | None, output_file: str | None, **options: Any) -> None:
     """Translate lines of text, from standard input to standard output.
@@ -132,9 +135,11 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         max_length=options["max_length"],
         sampling=sampling,
     )
+    if options["shortlist"] and options["prefix"]:
+        raise UserError("--prefix may need any subword: leave out --shortlist")
     if options["batch_size"] < 1:
         raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
-    names = ("device", "precision", "prefix", "scores", "alignment", "batch_size")
+    names = ("device", "precision", "shortlist", "prefix", "scores", "alignment", "batch_size")
     return LineSettings(model, search, **{name: options[name] for name in names})
 
 

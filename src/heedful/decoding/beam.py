@@ -23,9 +23,9 @@ class BeamSearch:
         totals_NK = slots.totals[: slots.used]
         beam = totals_NK.shape[1]
         # No more than `beam` continuations of one row can be among the best `beam` of the sentence.
-        tokens_AC = top_tokens(scores.logits_AV, min(beam, scores.logits_AV.shape[1]))
-        scores_NX = scores.spread(scores.log_probabilities(tokens_AC), totals_NK.shape, -np.inf)
-        tokens_NX = scores.spread(tokens_AC, totals_NK.shape, slots.end)
+        columns_AC = top_tokens(scores.logits_AV, min(beam, scores.logits_AV.shape[1]))
+        scores_NX = scores.spread(scores.log_probabilities(columns_AC), totals_NK.shape, -np.inf)
+        tokens_NX = scores.spread(scores.tokens(columns_AC), totals_NK.shape, slots.end)
         per_row = tokens_NX.shape[1] // beam
         totals_NX = totals_NK.repeat(per_row, axis=1) + scores_NX
         best_NK = np.argsort(-totals_NX, axis=1, kind="stable")[:, :beam]

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from heedful.decoding.hypothesis import Decoded, Request
 from heedful.decoding.options import DecodingOptions
@@ -179,7 +181,7 @@ class Lane:
         rows_A = np.flatnonzero(running_R)
         some_A = None if running_R.all() else torch.from_numpy(rows_A).to(device)
         tokens_R = torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device)
-        scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A)
+        scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A, self._tokens_of(rows_A))
         children = self._children(scores)
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():
@@ -190,6 +192,13 @@ class Lane:
         if self.watches:
             self._show([each.index for each in decoded], scores)
         return decoded
+
+    def _tokens_of(self, rows_A: NDArray[np.intp]) -> Callable[[Tensor], Tensor] | None:
+        columns = self.state.columns
+        if columns is None:
+            return None
+        sentences_A = torch.from_numpy(rows_A // len(self.slots.own_rows)).to(self.model.device)
+        return lambda columns_AC: columns.tokens(columns_AC, sentences_A)
 
     def _show(self, done: list[int], scores: TokenScores) -> None:
         """Tell of the sentences that are watched and go on, and give up those that nobody wants more of."""
@@ -211,6 +220,7 @@ class Lane:
         forced = slots.forced
         if not len(forced):
             return children
+        assert self.state.columns is None, "a prefix may hold any token"
         tokens_NK = children.tokens.copy()
         tokens_NK[forced] = slots.forced_tokens(forced)
         tokens_A1 = torch.from_numpy(tokens_NK.reshape(-1, 1)[scores.rows_A]).to(device)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from heedful.models.shortlist import OwnColumns
 from heedful.special_tokens import SpecialTokens
 
 
@@ -15,6 +16,10 @@ class DecodingState(Protocol):
     """Slots for sentences, 0 .. num_sentences - 1 in use, each with a fixed number of rows."""
 
     num_sentences: int
+
+    @property
+    def columns(self) -> OwnColumns | None:
+        """Which tokens the columns of logits stand for; None is the whole vocabulary."""
 
     def insert(self, slots: list[int], prefilled: Any, rows: list[int]) -> None:
         """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""

@@ -6,6 +6,7 @@ Everything here is computed row by row, so that a row's result does not depend o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.models.shortlist import END_COLUMN
 from heedful.special_tokens import SpecialTokens
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
@@ -29,17 +31,25 @@ class TokenScores:
     """The logits of one step, some of which can be forbidden, and the log-probabilities they stand for.
 
     They are those of the rows `rows_A` of a larger number of rows; what is computed here has a row for each of them.
+    `tokens_of` gives the tokens that columns stand for, if those are not the vocabulary's.
     """
 
-    def __init__(self, logits_AV: Tensor, rows_A: NDArray[np.intp]) -> None:
+    def __init__(
+        self, logits_AV: Tensor, rows_A: NDArray[np.intp], tokens_of: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
         self.logits_AV = logits_AV.float()
         self.rows_A = rows_A
+        self.tokens_of = tokens_of
         self.peak_A1 = self.logits_AV.amax(-1, keepdim=True)
         self.log_peak_A1 = _peak_probability(self.logits_AV).log_()
 
-    def log_probabilities(self, tokens_AC: Tensor) -> Tensor:
-        """The model's log-probability of some tokens of each row, never above 0; -inf for forbidden ones."""
-        return (self.logits_AV.gather(1, tokens_AC) - self.peak_A1) + self.log_peak_A1
+    def log_probabilities(self, columns_AC: Tensor) -> Tensor:
+        """The model's log-probability of some columns of each row, never above 0; -inf for forbidden ones."""
+        return (self.logits_AV.gather(1, columns_AC) - self.peak_A1) + self.log_peak_A1
+
+    def tokens(self, columns_AC: Tensor) -> Tensor:
+        """The tokens that columns stand for."""
+        return self.tokens_of(columns_AC) if self.tokens_of else columns_AC
 
     def spread(self, values_AC: Tensor, shape_NK: tuple[int, int], others: float) -> NDArray[Any]:
         """Values of the rows that there are, as N (K C), with `others` for the rows that there are not."""
@@ -51,6 +61,7 @@ class TokenScores:
         """The tokens of the largest log-probabilities of one row, with these; forbidden ones are not among them."""
         place = int(np.searchsorted(self.rows_A, row))
         assert self.rows_A[place] == row
+        assert self.tokens_of is None, "these are of the whole vocabulary"
         logits_1V = self.logits_AV[place : place + 1]
         tokens_1C = top_tokens(logits_1V, min(count, logits_1V.shape[1]))
         scores_1C = (logits_1V.gather(1, tokens_1C) - self.peak_A1[place]) + self.log_peak_A1[place]
@@ -59,9 +70,10 @@ class TokenScores:
 
     def forbid(self, special: SpecialTokens, early_A: Tensor | None) -> None:
         """Rule out all special tokens but the end, and the end too in the rows where `early_A` is True."""
-        self.logits_AV[:, sorted(special.ids - {special.end})] = -torch.inf
+        if self.tokens_of is None:
+            self.logits_AV[:, sorted(special.ids - {special.end})] = -torch.inf
         if early_A is not None:
-            self.logits_AV[early_A, special.end] = -torch.inf
+            self.logits_AV[early_A, special.end if self.tokens_of is None else END_COLUMN] = -torch.inf
 
 
 def top_tokens(logits_RV: Tensor, count: int) -> Tensor:

@@ -22,6 +22,8 @@ class PrefilledPrompts:
 class CausalState:
     """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
 
+    columns = None
+
     def __init__(
         self, shape: tuple[int, int, int, int], num_sentences: int, beam: int, length: int, device: torch.device
     ) -> None:

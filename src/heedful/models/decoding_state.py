@@ -10,15 +10,18 @@ from torch import Tensor
 from heedful.layers.kv_cache import padded_length
 from heedful.layers.masks import added_to_scores
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
+from heedful.models.shortlist import ShortlistOutput
 
 
 @dataclass(frozen=True)
 class Prefilled:
-    """Encoded sentences: cross-attention keys L B H S K, values L B H S V, and the sources' lengths."""
+    """Encoded sentences: cross-attention keys L B H S K, values L B H S V, the sources' lengths, and with a shortlist
+    the tokens B C that they call for."""
 
     keys: Tensor
     values: Tensor
     source_lengths: Tensor
+    own_tokens: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,13 @@ class StepView:
 class DecodingState:
     """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
 
-    def __init__(self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], device: torch.device) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int],
+        capacity: tuple[int, int, int],
+        device: torch.device,
+        shortlist: ShortlistOutput | None = None,
+    ) -> None:
         layers, heads, key_width, value_width = shape
         sentences, self.beam, source_length = capacity
         self.num_sentences = 0
@@ -44,6 +53,8 @@ class DecodingState:
         self.keys = torch.zeros(layers, sentences, heads, source_length, key_width, device=device)
         self.values = torch.zeros(layers, sentences, heads, source_length, value_width, device=device)
         self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
+        self.shortlist = shortlist
+        self.columns = shortlist.new_columns(sentences) if shortlist else None
 
     def insert(self, slots: list[int], prefilled: Prefilled, rows: list[int]) -> None:
         """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
@@ -54,6 +65,9 @@ class DecodingState:
         self.values[:, slots_N, :, :length] = prefilled.values[:, rows_N]
         self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
         self.cache.begin(slots_N)
+        if self.shortlist and self.columns:
+            assert prefilled.own_tokens is not None
+            self.shortlist.insert(self.columns, slots_N, prefilled.own_tokens[rows_N])
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
     def begin_step(self, rows_A: Tensor | None = None) -> StepView:
@@ -88,4 +102,6 @@ class DecodingState:
             self.keys[:, new], self.values[:, new] = self.keys[:, old], self.values[:, old]
             self.source_lengths[new] = self.source_lengths[old]
             self.cache.copy_sentences(new, old)
+            if self.columns:
+                self.columns.copy_sentences(new, old)
         self.num_sentences = len(slots)

@@ -17,6 +17,7 @@ from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
+from heedful.models.shortlist import ShortlistOutput
 from heedful.special_tokens import SpecialTokens
 
 
@@ -79,6 +80,7 @@ class EncoderDecoder(nn.Module):
         self.output = nn.Linear(width, vocabulary, bias=config.output_bias)
         if config.tied_output:
             self.output.weight = target_table.weight
+        self.shortlist: ShortlistOutput | None = None
         self.apply(initialise)
         for blocks, stack in ((self.encoder, config.encoder), (self.decoder, config.decoder)):
             if stack.norm == "pre":
@@ -132,14 +134,15 @@ class EncoderDecoder(nn.Module):
         memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
         pairs = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder_blocks]
         keys, values = zip(*pairs, strict=True)
-        return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
+        own_tokens = self.shortlist.own_tokens(source_BS) if self.shortlist else None
+        return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B, own_tokens)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
         shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
-        return DecodingState(shape, (num_sentences, beam, source_length), self.device)
+        return DecodingState(shape, (num_sentences, beam, source_length), self.device, self.shortlist)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
@@ -149,14 +152,21 @@ class EncoderDecoder(nn.Module):
         return position * length * (rows + 1)
 
     def step(self, tokens_R: Tensor, state: DecodingState, rows_A: Tensor | None = None) -> Tensor:
-        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each.
+
+        With a shortlist they are those of the state's columns.
+        """
         view = state.begin_step(rows_A)
         tokens_A = tokens_R if rows_A is None else tokens_R[rows_A]
         tokens, positions = with_enough_rows(tokens_A), with_enough_rows(view.positions_R)
         x_AD = self.target_embedding(tokens[:, None], positions[:, None])[:, 0]
         for block, cache, key, value in zip(self.decoder_blocks, view.caches, view.keys, view.values, strict=True):
             x_AD = block.step(x_AD, cache, key, value, view.source_mask)
-        logits_AV = self.output(self.decoder_norm(x_AD))
+        x_AD = self.decoder_norm(x_AD)
+        if self.shortlist and state.columns:
+            logits_AV = self.shortlist.logits(x_AD, state.columns, view.caches[0])
+        else:
+            logits_AV = self.output(x_AD)
         state.end_step()
         return logits_AV[: len(tokens_A)]
 

@@ -34,6 +34,8 @@ class RecurrentStepView:
 class RecurrentState:
     """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
 
+    columns = None
+
     def __init__(
         self, widths: tuple[int, int, int], num_sentences: int, beam: int, source_length: int, device: torch.device
     ) -> None:

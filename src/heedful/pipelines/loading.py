@@ -11,6 +11,7 @@ from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine import choose_device
 from heedful.model_folder import LoadedModel, load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.shortlist import ShortlistOutput, load_shortlist
 from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.encoder import Encoder
 from heedful.pipelines.image_classifier import ImageClassifier
@@ -35,13 +36,17 @@ PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
 
 
 def load(
-    path: str | Path, device: str = "auto", max_length: int | None = None, precision: Precision = "fp32"
+    path: str | Path,
+    device: str = "auto",
+    max_length: int | None = None,
+    precision: Precision = "fp32",
+    shortlist: bool = False,
 ) -> Pipeline:
     """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
 
     For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled. With the
     precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a CPU, from a width of
-    256 up, and a little less exact.
+    256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful shortlist`).
     """
     loaded = load_model_folder(Path(path))
     if loaded.config.task not in PIPELINES:
@@ -53,6 +58,11 @@ def load(
             raise UserError(f"{path} takes no text, for which max_length would be: give classify its resolution")
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(device))
+    if shortlist:
+        if not isinstance(loaded.network, EncoderDecoder):
+            raise UserError(f"{path}: only Transformers that translate have a shortlist")
+        found = load_shortlist(Path(path), loaded.config.model.vocabulary_size)
+        loaded.network.shortlist = ShortlistOutput(found, loaded.network.output)
     if precision == "int8":
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{path}: int8 is for Transformers that translate: leave the precision at fp32")
@@ -60,9 +70,11 @@ def load(
     return PIPELINES[loaded.config.task](loaded)
 
 
-def load_translator(path: str | Path, device: str = "auto", precision: Precision = "fp32") -> Translator:
+def load_translator(
+    path: str | Path, device: str = "auto", precision: Precision = "fp32", shortlist: bool = False
+) -> Translator:
     """Load a model folder that must hold a translation model."""
-    model = load(path, device, precision=precision)
+    model = load(path, device, precision=precision, shortlist=shortlist)
     if not isinstance(model, Translator):
         raise UserError(f"{path} holds no translation model")
     return model

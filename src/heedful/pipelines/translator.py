@@ -126,6 +126,8 @@ class Translator:
         pieces = [self._pieces(index, clean_text(line)) for index, line in enumerate(lines)]
         sources = iter(self.tokenizer.encode_batch([piece.text for group in pieces for piece in group]))
         start = self.tokenizer.encode(clean_text(prefix)) if prefix.strip() else []
+        if start and getattr(self.model, "shortlist", None):
+            raise UserError("a prefix may need any subword: load the model without its shortlist")
         if len(start) > self.model.max_length:
             raise UserError(
                 f"the prefix has {len(start)} subwords, more than the {self.model.max_length} that the model takes"

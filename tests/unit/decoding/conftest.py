@@ -16,6 +16,8 @@ END, START = 2, 1
 class TableState:
     """Keeps what every row was given, and holds the caller to the rules of the seam."""
 
+    columns = None
+
     capacity: int
     beam: int
     source_length: int
