@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.files import one_file
+from heedful.cli.startup import imports_that_stay
 from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
 
@@ -79,6 +80,8 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     heedful translate en-de < in.txt > out.txt
     echo 'A dog runs.' | heedful translate en-de --nbest 3 --scores
     """
+    with imports_that_stay():
+        from heedful.line_translation import translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
@@ -97,8 +100,6 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
 
         def remark(number: int, text: str) -> None:
             tell(f"heedful: line {number} {text}")
-
-        from heedful.line_translation import translate_lines
 
         translate_lines(settings, workers, read, write, remark)
 
