@@ -54,7 +54,7 @@ def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(mon
         return [Answer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
 
     monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
-    lines = [b"dog", b"cat", b"", *(b"dog", b"sea %d" % (n % 7), b"cat") * 300, b"dog"]
+    lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]
     written, counts, remarks = [], [], []
     line_translation.translate_lines(
         LineSettings("model", DecodingOptions(nbest=2, beam=2 if sampling is None else 1, sampling=sampling)),
