@@ -27,6 +27,8 @@ CLIENTS = 64
 SECONDS = 60.0
 RECOVERY_SECONDS = 10.0
 MOST_CONNECTIONS = 2000
+# What sentences may end with: `heedful translate` does not translate a line again that it has had.
+ENDS = ".!?;:,…)-/"
 
 
 async def closed_loop(port: int, lines: list[str], clients: int, seconds: float) -> dict[str, Any]:
@@ -111,11 +113,16 @@ def offline(model: str, lines: list[str], workers: int) -> float:
     return (len(lines) - len(few)) / (seconds(lines) - seconds(few))
 
 
+def varied(lines: list[str], number: int) -> list[str]:
+    """At least so many lines, as far as there are ends for them: the given ones, and the same with other ends."""
+    rounds = max(1, -(-number // len(lines)))
+    return lines + [line.rstrip(ENDS) + end for end in ENDS[1:rounds] for line in lines]
+
+
 def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """All figures."""
     lines = lines_of(arguments.source)
-    # Long enough for start and end not to count.
-    offline_lines = lines * max(1, -(-arguments.offline_lines // len(lines)))
+    offline_lines = varied(lines, arguments.offline_lines)  # long enough for start and end not to count
     command = COMMAND.format(model=arguments.model, source=arguments.source)
     begin = time.perf_counter()
 

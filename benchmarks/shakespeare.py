@@ -25,7 +25,8 @@ import results
 import torch
 
 from heedful.data.text_files import unpacked_blocks
-from heedful.pipelines import LanguageModel, load
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.loading import load
 from heedful.tasks.language_modeling import text_loss
 
 COMMAND = "python benchmarks/shakespeare.py"

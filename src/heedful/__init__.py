@@ -13,18 +13,15 @@ if TYPE_CHECKING:
     from heedful.jobs.language_model import TextData
     from heedful.jobs.masked_language_model import MaskedTextData
     from heedful.jobs.translation import TranslationData
-    from heedful.pipelines import (
-        Classifier,
-        Encoder,
-        GenerationOptions,
-        ImageClassifier,
-        LanguageModel,
-        MaskedLanguageModel,
-        Tagger,
-        Translation,
-        Translator,
-        load,
-    )
+    from heedful.pipelines.classifier import Classifier
+    from heedful.pipelines.encoder import Encoder
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.language_model import LanguageModel
+    from heedful.pipelines.loading import load
+    from heedful.pipelines.masked_language_model import MaskedLanguageModel
+    from heedful.pipelines.tagger import Tagger
+    from heedful.pipelines.text_generation import GenerationOptions
+    from heedful.pipelines.translator import Translation, Translator
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
 
@@ -52,24 +49,24 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Classifier": "heedful.pipelines",
+    "Classifier": "heedful.pipelines.classifier",
     "ClassifierData": "heedful.jobs.labels",
-    "Encoder": "heedful.pipelines",
-    "GenerationOptions": "heedful.pipelines",
-    "ImageClassifier": "heedful.pipelines",
+    "Encoder": "heedful.pipelines.encoder",
+    "GenerationOptions": "heedful.pipelines.text_generation",
+    "ImageClassifier": "heedful.pipelines.image_classifier",
     "ImageData": "heedful.jobs.image_classifier",
-    "LanguageModel": "heedful.pipelines",
-    "MaskedLanguageModel": "heedful.pipelines",
+    "LanguageModel": "heedful.pipelines.language_model",
+    "MaskedLanguageModel": "heedful.pipelines.masked_language_model",
     "MaskedTextData": "heedful.jobs.masked_language_model",
     "RunConfig": "heedful.training.run_config",
-    "Tagger": "heedful.pipelines",
+    "Tagger": "heedful.pipelines.tagger",
     "TaggerData": "heedful.jobs.labels",
     "TextData": "heedful.jobs.language_model",
-    "Translation": "heedful.pipelines",
+    "Translation": "heedful.pipelines.translator",
     "TranslationData": "heedful.jobs.translation",
-    "Translator": "heedful.pipelines",
+    "Translator": "heedful.pipelines.translator",
     "UserError": "heedful.errors",
-    "load": "heedful.pipelines",
+    "load": "heedful.pipelines.loading",
     "train": "heedful.training.run",
 }
 

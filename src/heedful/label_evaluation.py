@@ -12,7 +12,8 @@ import numpy as np
 from heedful.classification_metrics import LabelEvaluation, label_evaluation
 from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
 from heedful.errors import UserError
-from heedful.pipelines import Classifier, Tagger
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.tagger import Tagger
 
 
 class _Remarks:

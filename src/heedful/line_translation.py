@@ -21,9 +21,12 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.pipelines.loading import Precision, load_translator
 from heedful.pipelines.translator import LongTextWarning, Translation, Translator
+from heedful.recent_answers import Answer, Chunk, RecentAnswers
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
+# Different lines, the latest ones, that are not translated again when they come again.
+RECENT_LINES = 8192
 # Seconds to wait for another line before those that are there are translated.
 PATIENCE = 0.01
 
@@ -46,14 +49,6 @@ class LineSettings:
 ReadBytes = Callable[[], bytes]
 
 
-@dataclass(frozen=True)
-class TranslatedChunk:
-    """Lines to write, and remarks by the number of the line within the chunk."""
-
-    lines: list[str]
-    remarks: list[tuple[int, str]]
-
-
 def translate_lines(
     settings: LineSettings,
     workers: int,
@@ -66,18 +61,22 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    pending: deque[tuple[int, int, Future[TranslatedChunk]]] = deque()
+    pending: deque[tuple[Chunk, Future[list[Answer]]]] = deque()
     executor: ProcessPoolExecutor | None = None
     others = set(multiprocessing.active_children())
+    # Samples are drawn anew for each line.
+    recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
 
-    def finish(first: int, count: int, chunk: TranslatedChunk) -> None:
-        for offset, text in chunk.remarks:
-            remark(first + offset, text)
-        write(chunk.lines, count)
+    def finish(chunk: Chunk, found: list[Answer]) -> None:
+        chunk.fill(found)
+        for number, answer in enumerate(chunk.answers, chunk.first):
+            for text in answer.remarks:
+                remark(number, text)
+        write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
 
     def finish_oldest() -> None:
-        first, count, future = pending.popleft()
-        finish(first, count, future.result())
+        chunk, future = pending.popleft()
+        finish(chunk, future.result())
 
     first = 1
     try:
@@ -91,12 +90,13 @@ def translate_lines(
             if executor is None and workers > 1 and len(lines) == CHUNK_LINES:
                 # Only long input is worth starting processes for.
                 executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
+            chunk = recent.look_up(first, lines)
             if executor:
-                pending.append((first, len(lines), executor.submit(translate_chunk, settings, first, lines)))
+                pending.append((chunk, executor.submit(translate_chunk, settings, first, chunk.new_lines)))
                 if len(pending) > 2 * workers:
                     finish_oldest()
             else:
-                finish(first, len(lines), translate_chunk(settings, first, lines))
+                finish(chunk, translate_chunk(settings, first, chunk.new_lines))
             first += len(lines)
         while pending:
             finish_oldest()
@@ -173,18 +173,18 @@ def cached_translator(model: str, device: str, precision: Precision, shortlist: 
     return load_translator(model, device, precision, shortlist)
 
 
-def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:
+def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[Answer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
     translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
-    remarks: list[tuple[int, str]] = []
+    remarks: list[list[str]] = [[] for _ in raw_lines]
     texts = []
-    for offset, raw in enumerate(raw_lines):
+    for raw, about in zip(raw_lines, remarks, strict=True):
         raw = raw.removesuffix(b"\r")
         try:
             texts.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
             texts.append(raw.decode("utf-8", "replace"))
-            remarks.append((offset, "is not valid UTF-8: the bytes that are not are read as U+FFFD"))
+            about.append("is not valid UTF-8: the bytes that are not are read as U+FFFD")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LongTextWarning)
         translations = translator.translate(
@@ -195,9 +195,10 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
             batch_size=settings.batch_size,
             first_index=first,
         )
-    remarks += [(each.message.index, str(each.message)) for each in caught if isinstance(each.message, LongTextWarning)]
-    lines = [line for each in translations for line in output_lines(each, settings)]
-    return TranslatedChunk(lines, sorted(remarks))
+    for each in caught:
+        if isinstance(each.message, LongTextWarning):
+            remarks[each.message.index].append(str(each.message))
+    return [Answer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
 
 
 def output_lines(translation: Translation, settings: LineSettings) -> list[str]:

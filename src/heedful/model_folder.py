@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors
 
 FORMAT = 1
 
@@ -68,7 +69,7 @@ def save_model_folder(
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
     config = check_model_folder(folder)
-    model = FAMILIES[config.family].build(config.model)
+    model = FAMILIES[config.family].build_unfilled(config.model)
     load_weights(folder, model)
     tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
@@ -86,7 +87,11 @@ def load_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:
-    """Copy the weights of a model folder into a model; what does not fit is an error that lists it."""
+    """Give a model the weights of a model folder; what does not fit is an error that lists it.
+
+    The parameters lie in the file, mapped into memory: processes with the same model share it, and what one of them
+    writes is its own. The file may be replaced meanwhile, as `write_tensors` does.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -95,7 +100,8 @@ def load_weights(folder: Path, model: nn.Module) -> None:
     except (SafetensorError, OSError) as error:
         raise UserError(f"{folder / 'model.safetensors'} is broken: {error}") from None
     try:
-        load_parameters(model, tensors)
+        # Windows does not let a file be replaced that is mapped: there the weights are copied.
+        (load_parameters if sys.platform == "win32" else adopt_parameters)(model, tensors)
     except UserError as error:
         raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
 

@@ -52,22 +52,3 @@ def test_the_process_that_speaks_http_does_without_torch() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_files_stay_small(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["--version"],
-        ["train", "translation", "--help"],
-        ["translate", "--help"],
-        ["classify", "--help"],
-        ["inspect", "--help"],
-        ["serve", "--help"],
-    ],
-)
-def test_help_does_not_wait_for_torch(arguments: list[str]) -> None:
-    program = "import sys\nfrom heedful.cli.main import cli\ncli.main(sys.argv[1:], standalone_mode=False)\n"
-    program += "print('torch' in sys.modules, file=sys.stderr)"
-    result = subprocess.run([sys.executable, "-c", program, *arguments], check=True, capture_output=True)
-    assert result.stderr.decode().split()[-1] == "False", "torch was imported"

@@ -14,7 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 from PIL import Image
 
 import heedful
-from heedful.pipelines import GenerationOptions
+from heedful.pipelines.text_generation import GenerationOptions
 from heedful.pipelines.translator import LongTextWarning
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", "two birds by the house"]

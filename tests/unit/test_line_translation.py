@@ -1,12 +1,15 @@
 import threading
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.decoding.options import DecodingOptions
+from heedful import line_translation
+from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.line_translation import LineSettings, chunks, output_lines
 from heedful.pipelines.translator import Translation
+from heedful.recent_answers import Answer
 
 
 def reader(blocks: list[bytes]):
@@ -40,6 +43,30 @@ def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
     assert next(parts) is None  # about to wait: time to hand out results
     more.set()
     assert list(parts) == []
+
+
+@pytest.mark.parametrize("sampling", [None, SamplingOptions()])
+def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(monkeypatch, sampling) -> None:
+    asked: list[bytes] = []
+
+    def translate_chunk(settings: LineSettings, first: int, lines: list[bytes]) -> list[Answer]:
+        asked.extend(lines)
+        return [Answer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
+
+    monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
+    lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]
+    written, counts, remarks = [], [], []
+    line_translation.translate_lines(
+        LineSettings("model", DecodingOptions(nbest=2, beam=2 if sampling is None else 1, sampling=sampling)),
+        1,
+        reader([b"\xef\xbb\xbf" + b"\n".join(lines)]),
+        lambda output, count: (written.extend(output), counts.append(count)),
+        lambda number, text: remarks.append((number, text)),
+    )
+    assert written == [each for line in lines for each in (line.decode().upper(), "")]
+    assert sum(counts) == len(lines)
+    assert remarks == [(number, "is a dog") for number, line in enumerate(lines, 1) if line == b"dog"]
+    assert asked == (lines if sampling else list(dict.fromkeys(lines)))
 
 
 def test_columns_and_ranks() -> None:

@@ -1,4 +1,6 @@
+import gc
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,76 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps({"format": 2}))
     with pytest.raises(UserError, match="reads format 1"):
         load_model_folder(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29)
+    config = ModelConfig("encoder_decoder", "translation", settings)
+    save_model_folder(tmp_path, EncoderDecoder(settings), tokenizer, config, "card")
+    return tmp_path
+
+
+def logits(model: torch.nn.Module) -> torch.Tensor:
+    inputs = torch.tensor([[5, 7, 11]]), torch.tensor([3]), torch.tensor([[3, 13]])
+    with torch.inference_mode():
+        return model(*inputs)
+
+
+def mapped_kilobytes(folder: Path) -> dict[str, int]:
+    """What the kernel says of this process's maps of the weights: resident, written to, and so on."""
+    sizes: dict[str, int] = {}
+    within = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, *fields = line.split()
+        if "-" in name:
+            within = line.endswith(str(folder / "model.safetensors"))
+        elif within and fields[-1] == "kB":
+            sizes[name] = sizes.get(name, 0) + int(fields[0])
+    return sizes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what lies where in memory")
+def test_weights_lie_in_the_file_where_processes_share_them(folder: Path) -> None:
+    model = load_model_folder(folder).network
+    logits(model)
+    sizes = mapped_kilobytes(folder)
+    size = sum(parameter.nbytes for parameter in model.parameters()) // 1024
+    assert sizes["Rss:"] > 0.9 * size
+    assert sizes["Private_Dirty:"] == sizes["Anonymous:"] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what lies where in memory")
+def test_windows_gets_a_copy_for_it_replaces_no_mapped_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped = load_model_folder(folder).network
+    monkeypatch.setattr(sys, "platform", "win32")
+    copied = load_model_folder(folder).network
+    assert torch.equal(logits(copied), logits(mapped))
+    del mapped
+    gc.collect()
+    assert mapped_kilobytes(folder) == {}
+
+
+def test_training_a_loaded_model_leaves_its_file_alone(folder: Path) -> None:
+    model, before = load_model_folder(folder).network, (folder / "model.safetensors").read_bytes()
+    expected = logits(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    assert not torch.equal(logits(model), expected)
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert torch.equal(logits(load_model_folder(folder).network), expected)
+
+
+def test_a_model_can_be_saved_over_the_folder_it_lies_in(folder: Path) -> None:
+    loaded, reader = load_model_folder(folder), load_model_folder(folder).network
+    expected = logits(reader)
+    with torch.no_grad():
+        next(loaded.network.parameters()).mul_(1.5)
+    save_model_folder(folder, loaded.network, loaded.tokenizer, loaded.config, "card")
+    again = load_model_folder(folder).network
+    assert torch.equal(logits(again), logits(loaded.network))
+    assert not torch.equal(logits(again), expected)
+    assert torch.equal(logits(reader), expected)  # who has the old file goes on with it

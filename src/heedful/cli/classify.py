@@ -12,7 +12,9 @@ from heedful.config import require
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines import Classification, Classifier, ImageClassifier
+    from heedful.pipelines.classification import Classification
+    from heedful.pipelines.classifier import Classifier
+    from heedful.pipelines.image_classifier import ImageClassifier
 
 
 @click.command()
@@ -35,7 +37,9 @@ def classify(model: str, inputs: tuple[str, ...], device: str, top: int, **optio
     heedful classify sentiment --top 2 < in.txt > out.tsv
     heedful classify my-vit cat.png dog.jpg --resolution 64
     """
-    from heedful.pipelines import Classifier, ImageClassifier, load
+    from heedful.pipelines.classifier import Classifier
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.loading import load
 
     require(top, "--top", 1)
     pipeline = load(model, device)

@@ -25,7 +25,7 @@ def embed(model: str, out: str | None, pooling: str | None, normalize: bool, bat
 
     from heedful.cli.lines import answer_lines, input_lines, load_as, remarks_on_lines
     from heedful.errors import UserError
-    from heedful.pipelines import Encoder
+    from heedful.pipelines.encoder import Encoder
 
     pipeline: Encoder = load_as(Encoder, model, device, "encoder")
 

@@ -105,7 +105,8 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
 
 def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import read_whole_texts
-    from heedful.pipelines import LanguageModel, load
+    from heedful.pipelines.language_model import LanguageModel
+    from heedful.pipelines.loading import load
 
     pipeline = load(model, options["device"])
     assert isinstance(pipeline, LanguageModel)
@@ -120,7 +121,9 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
 def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.label_evaluation import evaluate_labels
-    from heedful.pipelines import Classifier, Tagger, load
+    from heedful.pipelines.classifier import Classifier
+    from heedful.pipelines.loading import load
+    from heedful.pipelines.tagger import Tagger
 
     pipeline = load(model, options["device"])
     assert isinstance(pipeline, Classifier | Tagger)
@@ -136,7 +139,8 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import parse_resolution
     from heedful.data.labelled_images import open_images
     from heedful.image_evaluation import evaluate_images
-    from heedful.pipelines import ImageClassifier, load
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.loading import load
 
     source = open_images(options["images"], options["idx_images"], options["idx_labels"])
     if source is None:

@@ -23,7 +23,7 @@ def fill(model: str, text: str, top: int, as_json: bool, device: str) -> None:
     heedful fill my-bert "The [MASK] barks."
     """
     from heedful.cli.lines import load_as
-    from heedful.pipelines import MaskedLanguageModel
+    from heedful.pipelines.masked_language_model import MaskedLanguageModel
 
     pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, device, "masked language model")
     found = pipeline.fill(text, top)

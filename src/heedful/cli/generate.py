@@ -11,7 +11,8 @@ import click
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines import GenerationOptions, LanguageModel
+    from heedful.pipelines.language_model import LanguageModel
+    from heedful.pipelines.text_generation import GenerationOptions
 
 
 @click.command()
@@ -39,7 +40,9 @@ def generate(model: str, prompt: str | None, interactive: bool, device: str, **o
     heedful generate my-gpt "ROMEO:" --samples 3 --top-p 0.9 --stop "JULIET:"
     heedful generate my-gpt --interactive
     """
-    from heedful.pipelines import GenerationOptions, LanguageModel, load
+    from heedful.pipelines.language_model import LanguageModel
+    from heedful.pipelines.loading import load
+    from heedful.pipelines.text_generation import GenerationOptions
 
     settings = GenerationOptions(**options)
     pipeline = load(model, device)

@@ -74,7 +74,8 @@ def inspect(
 
 
 def _text_maps(model: str, text: str | None, target: str | None, device: str) -> AttentionMaps:
-    from heedful.pipelines import ImageClassifier, load
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.loading import load
 
     pipeline = load(model, device)
     if isinstance(pipeline, ImageClassifier):
@@ -86,7 +87,8 @@ def _text_maps(model: str, text: str | None, target: str | None, device: str) ->
 
 def _image_maps(model: str, image: str, resolution: str | None, device: str) -> AttentionMaps:
     from heedful.cli.files import parse_resolution
-    from heedful.pipelines import ImageClassifier, load
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.loading import load
 
     size = parse_resolution(resolution)
     pipeline = load(model, device)

@@ -65,7 +65,7 @@ def answer_lines(answer: Callable[[list[str]], list[str]]) -> None:
 
 def load_as(kind: type[Any], model: str, device: str, what: str) -> Any:
     """The model of a folder, which must be of that kind."""
-    from heedful.pipelines import load
+    from heedful.pipelines.loading import load
 
     pipeline = load(model, device)
     if not isinstance(pipeline, kind):

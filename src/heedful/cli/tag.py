@@ -16,7 +16,7 @@ def tag(model: str, batch_size: int, device: str) -> None:
     heedful tag my-tagger < sentences.txt > tags.txt
     """
     from heedful.cli.lines import answer_lines, load_as
-    from heedful.pipelines import Tagger
+    from heedful.pipelines.tagger import Tagger
 
     pipeline: Tagger = load_as(Tagger, model, device, "tagger")
 

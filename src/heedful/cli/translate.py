@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from heedful.cli.files import one_file
+from heedful.cli.startup import imports_that_stay
 from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
 
@@ -92,6 +91,8 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     echo 'A dog runs.' | heedful translate en-de --nbest 3 --scores
     heedful translate en-de --precision int8 < in.txt > out.txt
     """
+    with imports_that_stay():
+        from heedful.line_translation import translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
@@ -101,18 +102,15 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
             # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
             read = partial(io.FileIO(sys.stdin.fileno(), closefd=False).read, READ_BYTES)
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
-        progress = stack.enter_context(_progress())
-        done = progress.add_task("", total=None)
+        advance, tell = stack.enter_context(_line_count())
 
         def write(lines: list[str], count: int) -> None:
             target.write("".join(line + "\n" for line in lines).encode("utf-8"))
             target.flush()
-            progress.advance(done, count)
+            advance(count)
 
         def remark(number: int, text: str) -> None:
-            progress.console.print(f"heedful: line {number} {text}", highlight=False, soft_wrap=True)
-
-        from heedful.line_translation import translate_lines
+            tell(f"heedful: line {number} {text}")
 
         translate_lines(settings, workers, read, write, remark)
 
@@ -169,13 +167,17 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _progress() -> Progress:
-    """A count of lines on standard error, if that is a terminal and the output is not."""
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.completed:,} lines"),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal or sys.stdout.isatty(),
-        transient=True,
-    )
+@contextmanager
+def _line_count() -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    """How to count lines, and to tell of one; the count shows on a terminal, unless the output goes there too."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda count: None, partial(print, file=sys.stderr)
+        return
+    # Only now: most translations go without it, and need not wait for it.
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.completed:,} lines"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tell = partial(progress.console.print, highlight=False, soft_wrap=True)
+        yield partial(progress.advance, progress.add_task("", total=None)), tell

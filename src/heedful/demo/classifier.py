@@ -16,7 +16,9 @@ from heedful.demo.folder import fresh_folder
 from heedful.files import write_file
 from heedful.jobs.labels import ClassifierData
 from heedful.label_evaluation import evaluate_labels
-from heedful.pipelines import Classification, Classifier, load
+from heedful.pipelines.classification import Classification
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.loading import load
 from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig

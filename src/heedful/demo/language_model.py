@@ -13,8 +13,9 @@ from rich.text import Text
 from heedful.demo.folder import fresh_folder
 from heedful.files import write_file
 from heedful.jobs.language_model import TextData
-from heedful.pipelines import GenerationOptions, LanguageModel, load
-from heedful.pipelines.language_model import TextScore
+from heedful.pipelines.language_model import LanguageModel, TextScore
+from heedful.pipelines.loading import load
+from heedful.pipelines.text_generation import GenerationOptions
 from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig

@@ -18,7 +18,9 @@ from heedful.data.shapes import SHAPES, draw_shapes
 from heedful.demo.folder import fresh_folder
 from heedful.files import write_file
 from heedful.jobs.image_classifier import ImageData
-from heedful.pipelines import Classification, ImageClassifier, load
+from heedful.pipelines.classification import Classification
+from heedful.pipelines.image_classifier import ImageClassifier
+from heedful.pipelines.loading import load
 from heedful.training.config import seconds
 from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class PatchImage:
 
     def to_json(self) -> dict[str, Any]:
         """The image as a data URL, with the grid that lies over it."""
+        from PIL import Image  # here: maps of texts must not wait for it
+
         pixels_HWC = self.pixels.transpose(1, 2, 0)
         image = Image.fromarray(pixels_HWC[..., 0] if pixels_HWC.shape[2] == 1 else pixels_HWC)
         file = io.BytesIO()

@@ -13,6 +13,7 @@ from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.unfilled import Unfilled
 from heedful.models.vision import Vision, VisionConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import XLNetConfig
@@ -28,6 +29,11 @@ class Family:
     def build_without_memory(self, settings: Any) -> nn.Module:
         """The model on the meta device: its shapes and counts, and the check that they go together."""
         with torch.device("meta"):
+            return self.build(settings)
+
+    def build_unfilled(self, settings: Any) -> nn.Module:
+        """The model with parameters that hold anything at all: their values are to come from a file."""
+        with Unfilled():
             return self.build(settings)
 
 

@@ -16,6 +16,18 @@ def parameter_tensors(model: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def load_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Copy saved parameters into a model; a name or a shape that does not fit is an error that lists it."""
+    for parameter, tensor in _pairs(model, tensors):
+        parameter.copy_(tensor)
+
+
+def adopt_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """The same without a copy: the parameters become the saved tensors themselves, if these have their type."""
+    for parameter, tensor in _pairs(model, tensors):
+        parameter.data = tensor.to(parameter.dtype)
+
+
+def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parameter, Tensor]]:
+    """Each parameter with its tensor."""
     parameters = dict(model.named_parameters())
     missing, unknown = sorted(parameters.keys() - tensors.keys()), sorted(tensors.keys() - parameters.keys())
     if missing or unknown:
@@ -28,7 +40,7 @@ def load_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
                 f"the weights do not fit the model: {name} is {tuple(tensors[name].shape)}, "
                 f"expected {tuple(parameter.shape)}"
             )
-        parameter.copy_(tensors[name])
+    return [(parameter, tensors[name]) for name, parameter in parameters.items()]
 
 
 def _some(names: list[str]) -> str:

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from heedful.errors import UserError
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine import choose_device
-from heedful.model_folder import LoadedModel, load_model_folder
+from heedful.model_folder import load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.shortlist import ShortlistOutput, load_shortlist
-from heedful.pipelines.classifier import Classifier
-from heedful.pipelines.encoder import Encoder
-from heedful.pipelines.image_classifier import ImageClassifier
-from heedful.pipelines.language_model import LanguageModel
-from heedful.pipelines.masked_language_model import MaskedLanguageModel
-from heedful.pipelines.tagger import Tagger
-from heedful.pipelines.translator import Translator
+
+if TYPE_CHECKING:
+    from heedful.pipelines.encoder import Encoder
+    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.pipelines.language_model import LanguageModel
+    from heedful.pipelines.translator import Translator
 
 Precision = Literal["fp32", "int8"]
-Pipeline = Translator | LanguageModel | Encoder | ImageClassifier
 
-# By the task in config.json.
-PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
-    "translation": Translator,
-    "language_model": LanguageModel,
-    "encoder": Encoder,
-    "masked_language_model": MaskedLanguageModel,
-    "classification": Classifier,
-    "tagging": Tagger,
-    "image_classifier": ImageClassifier,
+Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
+
+# By the task in config.json: the file and the class, imported when it is loaded, for no command needs them all.
+PIPELINES = {
+    "translation": ("translator", "Translator"),
+    "language_model": ("language_model", "LanguageModel"),
+    "encoder": ("encoder", "Encoder"),
+    "masked_language_model": ("masked_language_model", "MaskedLanguageModel"),
+    "classification": ("classifier", "Classifier"),
+    "tagging": ("tagger", "Tagger"),
+    "image_classifier": ("image_classifier", "ImageClassifier"),
 }
 
 
@@ -67,13 +67,17 @@ def load(
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{path}: int8 is for Transformers that translate: leave the precision at fp32")
         with_int8_weights(loaded.network)
-    return PIPELINES[loaded.config.task](loaded)
+    file, name = PIPELINES[loaded.config.task]
+    pipeline: Pipeline = getattr(import_module(f"heedful.pipelines.{file}"), name)(loaded)
+    return pipeline
 
 
 def load_translator(
     path: str | Path, device: str = "auto", precision: Precision = "fp32", shortlist: bool = False
 ) -> Translator:
     """Load a model folder that must hold a translation model."""
+    from heedful.pipelines.translator import Translator
+
     model = load(path, device, precision=precision, shortlist=shortlist)
     if not isinstance(model, Translator):
         raise UserError(f"{path} holds no translation model")

@@ -103,9 +103,9 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
 
-        A blank text stays blank. A text longer than the model can take is translated in pieces. `prefix` is
-        a text that every translation is to begin with. `first_index` is the number of the first text in a longer
-        series: samples are drawn by seed and number.
+        A blank text stays blank. A text longer than the model can take is translated in pieces. A text that comes
+        again is not decoded again, unless samples are drawn. `prefix` is a text that every translation is to begin
+        with. `first_index` is the number of the first text in a longer series: samples are drawn by seed and number.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         options = options or DecodingOptions(beam=beam, nbest=nbest)
@@ -115,11 +115,13 @@ class Translator:
             for number, each in enumerate(prepared, first_index)
             for request in each.requests(range(number * MOST_PIECES, (number + 1) * MOST_PIECES))
         ]
+        distinct, numbers = _distinct(requests, options)
         with one_thread(), flushed_denormals():
             at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
-            decoded = {each.index: each.hypotheses for each in decode(self.model, requests, options, at_a_time)}
-            results = (decoded[request.index] for request in requests)
-            return [self.finish(each, list(islice(results, len(each.pieces))), alignment) for each in prepared]
+            decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
+            found = {each.index: self._translation(each.source, decoded[each.index], alignment) for each in distinct}
+        results = (found[number] for number in numbers)
+        return [_join(each.pieces, list(islice(results, len(each.pieces)))) for each in prepared]
 
     def prepare(self, lines: Sequence[str], prefix: str = "") -> list[PreparedText]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
@@ -169,11 +171,11 @@ class Translator:
         warnings.warn(LongTextWarning(index, len(pieces), longest), stacklevel=3)
         return pieces
 
-    def _translation(self, source: list[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
+    def _translation(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
             self._aligner = self._aligner or Aligner(self.model, self.tokenizer)
-            alignments = self._aligner.align([source] * len(hypotheses), [each.tokens for each in hypotheses])
+            alignments = self._aligner.align([list(source)] * len(hypotheses), [each.tokens for each in hypotheses])
         nbest = [
             Translation(
                 self.text_of(each.tokens),
@@ -223,6 +225,18 @@ class LongTextWarning(UserWarning):
     def __init__(self, index: int, pieces: int, longest: int) -> None:
         super().__init__(f"is longer than the {longest} subwords that the model takes: translated in {pieces} pieces")
         self.index = index
+
+
+def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
+    """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
+
+    A search finds the same for the same ids. Samples are drawn by number: there, none stands for another.
+    """
+    if options.sampling is not None:
+        return requests, [request.index for request in requests]
+    first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
+    numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
+    return list(first.values()), numbers
 
 
 def _score(token_scores: list[float]) -> Score:

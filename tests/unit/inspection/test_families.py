@@ -24,15 +24,13 @@ from heedful.models.recurrent import Recurrent, RecurrentConfig
 from heedful.models.vision import Vision, VisionConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import XLNetConfig
-from heedful.pipelines import (
-    Classifier,
-    Encoder,
-    ImageClassifier,
-    LanguageModel,
-    MaskedLanguageModel,
-    Tagger,
-    Translator,
-)
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.encoder import Encoder
+from heedful.pipelines.image_classifier import ImageClassifier
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.masked_language_model import MaskedLanguageModel
+from heedful.pipelines.tagger import Tagger
+from heedful.pipelines.translator import Translator
 from heedful.tasks.translation import collate
 
 SOURCE, TARGET = "the red dog runs home", "blue sea, red sun"

@@ -11,7 +11,10 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.interop.huggingface import read_folder
 from heedful.layers.masks import left_to_right_mask
 from heedful.model_folder import LoadedModel
-from heedful.pipelines import ImageClassifier, LanguageModel, MaskedLanguageModel, Translator
+from heedful.pipelines.image_classifier import ImageClassifier
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.masked_language_model import MaskedLanguageModel
+from heedful.pipelines.translator import Translator
 from heedful.tasks.translation import collate
 
 transformers = pytest.importorskip("transformers")

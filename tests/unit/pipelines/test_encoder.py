@@ -15,8 +15,11 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.pipelines import Classifier, Encoder, MaskedLanguageModel, Tagger, load
-from heedful.pipelines.encoder import ShortenedTextWarning
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.encoder import Encoder, ShortenedTextWarning
+from heedful.pipelines.loading import load
+from heedful.pipelines.masked_language_model import MaskedLanguageModel
+from heedful.pipelines.tagger import Tagger
 
 WORDS = ["a", "red", "dog", "runs", "the", "sea", "is", "blue", "and", "sun"]
 LABELS = ("yes", "no", "maybe")

@@ -10,8 +10,9 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.pipelines import GenerationOptions, LanguageModel, load
-from heedful.pipelines.text_generation import LongPromptWarning
+from heedful.pipelines.language_model import LanguageModel
+from heedful.pipelines.loading import load
+from heedful.pipelines.text_generation import GenerationOptions, LongPromptWarning
 
 TEXT = "the red dog is in the sea, and the sun is blue.\n"
 

@@ -7,11 +7,13 @@ import torch
 
 from heedful.data.tokenizer import Tokenizer
 from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import LoadedModel, ModelConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.pipelines import translator as translator_module
 from heedful.pipelines.translator import LongTextWarning, Translator
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", " ", "dog"]
@@ -90,3 +92,47 @@ def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translato
     for one, other in zip(together, alone, strict=True):
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)
         assert one.log_probability == pytest.approx(sum(one.token_scores))
+
+
+REPEATED = ["dog", "the sea is blue", "", "dog", "a red dog runs", "the sea is blue", "dog"]
+# A long line, whose pieces are those of another, and one of which is a line of its own.
+REPEATED += ["the red dog is red. " * 5, "sun", "the red dog is red. " * 9, "the red dog is red.", "dog"]
+
+
+def decoded_indices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the requests that come to be decoded from now on."""
+    indices: list[int] = []
+
+    def watched(model, requests, options, max_sentences):
+        indices.extend(request.index for request in requests)
+        return decode(model, requests, options, max_sentences)
+
+    monkeypatch.setattr(translator_module, "decode", watched)
+    return indices
+
+
+@pytest.mark.filterwarnings("ignore::heedful.pipelines.translator.LongTextWarning")
+@pytest.mark.parametrize(("prefix", "batch_size"), [("", 5), ("red", 2)])
+def test_what_repeats_is_decoded_once_with_the_same_result(translator, monkeypatch, prefix: str, batch_size: int):
+    options = DecodingOptions(beam=3, nbest=2, max_length=9)
+    settings = {"prefix": prefix, "alignment": True, "batch_size": batch_size, "first_index": 7}
+    indices = decoded_indices(monkeypatch)
+    shared = translator.translate(REPEATED, options, **settings)
+    once = len(indices)
+    requests = [each for text in translator.prepare(REPEATED, prefix) for each in text.requests(range(99))]
+    assert once == len({(tuple(each.source), tuple(each.prefix)) for each in requests}) < len(requests) - 5
+    monkeypatch.setattr(
+        translator_module, "_distinct", lambda all_of_them, _: (all_of_them, [each.index for each in all_of_them])
+    )
+    assert translator.translate(REPEATED, options, **settings) == shared
+    assert len(indices) - once == len(requests)
+
+
+@pytest.mark.filterwarnings("ignore::heedful.pipelines.translator.LongTextWarning")
+def test_samples_of_what_repeats_are_drawn_each_for_itself(translator: Translator, monkeypatch) -> None:
+    options = DecodingOptions(nbest=2, max_length=9, sampling=SamplingOptions(temperature=1.5, seed=3))
+    indices = decoded_indices(monkeypatch)
+    found = translator.translate(["dog"] * 5, options, first_index=11)
+    assert len(indices) == 5
+    assert len({each.text for each in found}) == 5
+    assert found[3:] == translator.translate(["dog"] * 2, options, first_index=14)

@@ -17,16 +17,14 @@ from heedful.memory import resident_memory
 from heedful.model_folder import check_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
-from heedful.pipelines import (
-    Classifier,
-    Encoder,
-    ImageClassifier,
-    LanguageModel,
-    MaskedLanguageModel,
-    Tagger,
-    Translator,
-)
+from heedful.pipelines.classifier import Classifier
+from heedful.pipelines.encoder import Encoder
+from heedful.pipelines.image_classifier import ImageClassifier
+from heedful.pipelines.language_model import LanguageModel
 from heedful.pipelines.loading import Pipeline, load
+from heedful.pipelines.masked_language_model import MaskedLanguageModel
+from heedful.pipelines.tagger import Tagger
+from heedful.pipelines.translator import Translator
 from heedful.server.channel import Channel
 from heedful.server.messages import Cancel, Done, ModelCard, Partial, Ready, Refused, Report, Run, WorkerState
 from heedful.server.settings import ServerSettings

@@ -1,0 +1,60 @@
+"""Lines that come again are not translated again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+# Longer lines hardly ever come again, and would take the memory of many.
+LONGEST_LINE = 1000
+
+
+@dataclass
+class Answer:
+    """The lines that a line of input is answered with, and remarks on it: empty until it is translated."""
+
+    lines: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some lines of input: the number of the first, the answers to all, and the lines that are to be translated."""
+
+    first: int
+    answers: list[Answer]
+    new_lines: list[bytes]
+    new_answers: list[Answer]
+
+    def fill(self, found: list[Answer]) -> None:
+        """Take over what was found for the new lines."""
+        for answer, each in zip(self.new_answers, found, strict=True):
+            answer.lines, answer.remarks = each.lines, each.remarks
+
+
+class RecentAnswers:
+    """The answers to the latest lines, up to `most` different ones."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._answers: OrderedDict[bytes, Answer] = OrderedDict()
+
+    def look_up(self, first: int, lines: list[bytes]) -> Chunk:
+        """Lines with their answers; those that are known are filled once all earlier chunks are."""
+        chunk = Chunk(first, [], [], [])
+        for line in lines:
+            answer = self._answers.get(line)
+            if answer is None:
+                answer = Answer()
+                chunk.new_lines.append(line)
+                chunk.new_answers.append(answer)
+            chunk.answers.append(answer)
+            self._remember(line, answer)
+        return chunk
+
+    def _remember(self, line: bytes, answer: Answer) -> None:
+        if len(line) <= LONGEST_LINE:
+            self._answers[line] = answer
+            self._answers.move_to_end(line)
+        if len(self._answers) > self.most:
+            self._answers.popitem(last=False)

@@ -1,0 +1,74 @@
+"""Nothing is imported that a command does not need: help answers at once, and a translation waits for torch alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from heedful.cli.main import VERBS
+from heedful.cli.train import train
+from heedful.data.tokenizer import Tokenizer
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+
+HELP = [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
+HELP += [["train", kind, "--help"] for kind in train.commands]
+
+# Runs commands in one process, and tells for each which modules it has brought with it.
+PROGRAM = """
+import contextlib, io, json, sys
+preloaded, commands = json.loads(sys.argv[1])
+for name in preloaded:
+    __import__(name)
+before, found = set(sys.modules), []
+from heedful.cli.main import cli
+for arguments in commands:
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+        cli.main(arguments, standalone_mode=False)
+    found.append(sorted(set(sys.modules) - before))
+print(json.dumps(found))
+"""
+
+
+def imported(commands: list[list[str]], preloaded: tuple[str, ...] = ()) -> list[set[str]]:
+    """The modules that are there after each of some commands, without the standard library and what was preloaded."""
+    order = json.dumps([preloaded, commands])
+    result = subprocess.run([sys.executable, "-c", PROGRAM, order], check=True, capture_output=True)
+    return [{name for name in names if top(name) not in sys.stdlib_module_names} for names in json.loads(result.stdout)]
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def test_help_needs_nothing_but_click() -> None:
+    found = imported(HELP)
+    for arguments, names in zip(HELP, found, strict=True):
+        assert {top(name) for name in names} == {"click", "heedful"}, arguments
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29)
+    config = ModelConfig("encoder_decoder", "translation", settings)
+    save_model_folder(tmp_path / "model", EncoderDecoder(settings), tokenizer, config, "card")
+    return tmp_path / "model"
+
+
+def test_a_translation_waits_for_little_but_torch(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("red dog\n")
+    files = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+    (names,) = imported([["translate", str(model), "--max-length", "3", *files]], preloaded=("torch",))
+    assert (tmp_path / "out").read_text().count("\n") == 1
+    # Nothing for images, progress, scores or servers, and no part of torch that `import torch` goes without.
+    assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "tokenizers"}
+    parts = {name.split(".")[1] for name in names if name.startswith("heedful.")}
+    assert parts.isdisjoint({"demo", "evaluation", "interop", "jobs", "presets", "server", "training"})
+    pipelines = {name for name in names if name.startswith("heedful.pipelines.")}
+    ours = ("loading", "next_words", "translation_attention", "translator")
+    assert pipelines == {f"heedful.pipelines.{name}" for name in ours}
