@@ -7,19 +7,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# A piece of logits has about this many elements: it stays in a cache, and no step allocates a large tensor,
+# A piece of logits has at most about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
-ELEMENTS_PER_PIECE = 2**20
+ELEMENTS_PER_PIECE = 2**21
 # With fewer rows, reading and writing the weights' gradient would take longer than the products.
 FEWEST_ROWS = 128
-# exp() neither overflows nor underflows in fp32 within these bounds.
-SAFE_LOGIT = 60.0
+# Sums of exp(logits) within these bounds have lost nothing in fp32 to overflow or underflow.
+SAFE_TOTALS = (1e-26, 1e30)
 
 
-def rows_per_piece(weight_VD: Tensor) -> int:
-    """How many rows of logits are computed at a time; a device with memory of its own takes larger pieces."""
-    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 64 * ELEMENTS_PER_PIECE
-    return max(FEWEST_ROWS, elements // weight_VD.shape[0])
+def rows_per_piece(num_rows: int, weight_VD: Tensor) -> int:
+    """How many rows of logits are computed at a time, so that all pieces are of about the same size.
+
+    A device with memory of its own takes larger pieces.
+    """
+    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
+    most = max(FEWEST_ROWS, elements // weight_VD.shape[0])
+    pieces = max(1, -(-num_rows // most))
+    return max(1, -(-num_rows // pieces))
 
 
 def _losses(
@@ -28,6 +33,27 @@ def _losses(
     chosen_N = (hidden_ND * weight_VD[labels_N]).sum(1)
     plain = (log_total_N - chosen_N).sum()
     return plain + smoothing * (chosen_N - hidden_ND @ weight_VD.mean(0)).sum(), plain
+
+
+def _exponentiate(
+    hidden_ND: Tensor, weight_VD: Tensor, shift: bool, out_NV: Tensor, log_total_N: Tensor
+) -> tuple[Tensor, bool]:
+    """Put exp(logits) and the logarithms of their sums where they belong; give the sums, and whether to `shift` next.
+
+    Logits from which the largest was taken away are always safe. That pass is left out until a sum shows the need.
+    """
+    torch.mm(hidden_ND, weight_VD.T, out=out_NV)
+    if shift:
+        largest_N1 = out_NV.amax(1, keepdim=True)
+        total_N1 = out_NV.sub_(largest_N1).exp_().sum(1, keepdim=True)
+        torch.add(total_N1.log(), largest_N1, out=log_total_N[:, None])
+        return total_N1, True
+    total_N1 = out_NV.exp_().sum(1, keepdim=True)
+    least, most = SAFE_TOTALS
+    if not (float(total_N1.min()) >= least and float(total_N1.max()) <= most):  # also where it is not a number
+        return _exponentiate(hidden_ND, weight_VD, True, out_NV, log_total_N)
+    torch.log(total_N1, out=log_total_N[:, None])
+    return total_N1, False
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -42,23 +68,17 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        rows = rows_per_piece(weight_VD)
+        rows = rows_per_piece(len(labels_N), weight_VD)
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         log_total_N = hidden_ND.new_empty(len(labels_N))
-        on_cpu = hidden_ND.device.type == "cpu"
-        buffer = hidden_ND.new_empty(min(rows, len(labels_N)), weight_VD.shape[0])
-        for start in range(0, len(labels_N), rows):
-            hidden = hidden_ND[start : start + rows]
-            logits = torch.mm(hidden, weight_VD.T, out=buffer[: len(hidden)])
-            largest_N1 = logits.amax(1, keepdim=True)
-            if not on_cpu or float(largest_N1.abs().max()) > SAFE_LOGIT:
-                logits.sub_(largest_N1)
-            else:
-                largest_N1.zero_()
-            total_N1 = logits.exp_().sum(1, keepdim=True)
-            log_total_N[start : start + rows] = (total_N1.log() + largest_N1)[:, 0]
-            torch.mm(logits, weight_VD, out=hidden_gradient[start : start + rows]).div_(total_N1)
-            weight_gradient.addmm_(logits.T, hidden / total_N1)
+        shift = hidden_ND.device.type != "cpu"  # a look at the totals would make the host wait
+        buffer = hidden_ND.new_empty(rows, weight_VD.shape[0])
+        pieces = (each.split(rows) for each in (hidden_ND, hidden_gradient, log_total_N))
+        for hidden, gradient, log_total in zip(*pieces, strict=True):
+            powers = buffer[: len(hidden)]
+            total_N1, shift = _exponentiate(hidden, weight_VD, shift, powers, log_total)
+            torch.mm(powers, weight_VD, out=gradient).div_(total_N1)
+            weight_gradient.addmm_(powers.T, hidden / total_N1)
         mean_D, labelled_ND = weight_VD.mean(0), weight_VD[labels_N]
         hidden_gradient.sub_(labelled_ND, alpha=1 - smoothing).sub_(mean_D, alpha=smoothing)
         weight_gradient.index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1)
@@ -71,11 +91,12 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
+        # In place: they are large, and nobody else's. (A second call fails: torch sees that they were changed.)
+        return hidden_gradient.mul_(gradients[0]), weight_gradient.mul_(gradients[0]), None, None
 
 
 def _loss_only(hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    rows = rows_per_piece(weight_VD)
+    rows = rows_per_piece(len(labels_N), weight_VD)
     log_total_N = torch.cat([(hidden @ weight_VD.T).logsumexp(1) for hidden in hidden_ND.split(rows)])
     return _losses(hidden_ND, weight_VD, labels_N, log_total_N, smoothing)
 

@@ -9,12 +9,13 @@ N, D, V = 53, 7, 31
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("size", [1.0, 30.0])  # large logits take the path that subtracts the largest
-def test_it_equals_torch_in_double_precision(smoothing: float, size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("largest", [1.0, 30.0])  # from some row on, large logits need their largest subtracted
+def test_it_equals_torch_in_double_precision(smoothing: float, largest: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cross_entropy, "FEWEST_ROWS", 1)
     monkeypatch.setattr(cross_entropy, "ELEMENTS_PER_PIECE", 11 * V)  # several pieces, the last one smaller
     generator = torch.Generator().manual_seed(1)
-    hidden = (torch.randn(N, D, generator=generator) * size).requires_grad_()
+    sizes_N1 = torch.linspace(1.0, largest, N)[:, None]
+    hidden = (torch.randn(N, D, generator=generator) * sizes_N1).requires_grad_()
     weight = torch.randn(V, D, generator=generator, requires_grad=True)
     labels = torch.randint(0, V, (N,), generator=generator)
     loss, plain = linear_cross_entropy(hidden, weight, labels, smoothing)
@@ -29,11 +30,21 @@ def test_it_equals_torch_in_double_precision(smoothing: float, size: float, monk
         for one, other in zip(linear_cross_entropy(hidden, weight, labels, smoothing), (loss, plain), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=0)
     for gradient, right in zip(gradients, torch.autograd.grad(3 * expected, exact), strict=True):
-        torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * size)
+        torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * largest)
 
 
-def test_logits_that_would_overflow_do_not() -> None:
-    loss, _ = linear_cross_entropy(
-        torch.full((3, 1), 500.0), torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 0, 1]), 0.0
-    )
+@pytest.mark.parametrize("logits", [(500.0, -500.0), (-500.0, -1500.0)])
+def test_logits_that_would_overflow_or_underflow_do_not(logits: tuple[float, float]) -> None:
+    weight = torch.tensor(logits)[:, None].requires_grad_()
+    loss, _ = linear_cross_entropy(torch.ones(3, 1), weight, torch.tensor([0, 0, 1]), 0.0)
     assert loss.item() == pytest.approx(1000.0)
+    (gradient,) = torch.autograd.grad(loss, weight)
+    assert gradient.flatten().tolist() == [1.0, -1.0]
+
+
+def test_every_row_is_in_a_piece_and_the_pieces_are_of_about_the_same_size() -> None:
+    for count in (1, 127, 261, 263, 1009):
+        rows = cross_entropy.rows_per_piece(count, torch.empty(8000, 1))
+        sizes = [len(piece) for piece in torch.empty(count).split(rows)]
+        assert max(sizes) <= 262
+        assert max(sizes) - min(sizes) < len(sizes)
