@@ -10,25 +10,28 @@ N, D, V = 53, 7, 31
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("largest", [1.0, 30.0])  # from some row on, large logits need their largest subtracted
-def test_it_equals_torch_in_double_precision(smoothing: float, largest: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_it_equals_torch_in_double_precision(
+    smoothing: float, largest: float, with_bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cross_entropy, "FEWEST_ROWS", 1)
     monkeypatch.setattr(cross_entropy, "ELEMENTS_PER_PIECE", 11 * V)  # several pieces, the last one smaller
     generator = torch.Generator().manual_seed(1)
-    sizes_N1 = torch.linspace(1.0, largest, N)[:, None]
-    hidden = (torch.randn(N, D, generator=generator) * sizes_N1).requires_grad_()
-    weight = torch.randn(V, D, generator=generator, requires_grad=True)
+    hidden = torch.randn(N, D, generator=generator) * torch.linspace(1.0, largest, N)[:, None]
+    weight, bias = torch.randn(V, D, generator=generator), torch.randn(V, generator=generator)
+    inputs = [each.requires_grad_() for each in (hidden, weight, bias)[: 2 + with_bias]]
     labels = torch.randint(0, V, (N,), generator=generator)
-    loss, plain = linear_cross_entropy(hidden, weight, labels, smoothing)
-    gradients = torch.autograd.grad(3 * loss, [hidden, weight])
+    loss, plain = linear_cross_entropy(*inputs[:2], labels, smoothing, *inputs[2:])
+    gradients = torch.autograd.grad(3 * loss, inputs)
 
-    exact = [each.detach().double().requires_grad_() for each in (hidden, weight)]
-    logits = exact[0] @ exact[1].T
+    exact = [each.detach().double().requires_grad_() for each in inputs]
+    logits = F.linear(*exact)
     expected = F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=0)
     torch.testing.assert_close(plain.double(), F.cross_entropy(logits, labels, reduction="sum"), rtol=1e-5, atol=0)
     with torch.no_grad():  # a shorter way, with the same losses
-        for one, other in zip(linear_cross_entropy(hidden, weight, labels, smoothing), (loss, plain), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=0)
+        shorter = linear_cross_entropy(*inputs[:2], labels, smoothing, *inputs[2:])
+        torch.testing.assert_close(shorter, (loss, plain), rtol=1e-5, atol=0)
     for gradient, right in zip(gradients, torch.autograd.grad(3 * expected, exact), strict=True):
         torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * largest)
 
