@@ -55,7 +55,7 @@ def _exponentiate(
         return total_N1, total_N1.log() + largest_N1, True
     total_N1 = out_NV.exp_().sum(1, keepdim=True)
     least, most = SAFE_TOTALS
-    if float(total_N1.min()) >= least and float(total_N1.max()) <= most:  # neither holds for what is not a number
+    if bool(((total_N1 >= least) & (total_N1 <= most)).all()):  # neither holds for what is not a number
         return total_N1, total_N1.log(), False
     return _exponentiate(hidden_ND, weight_VD, bias_V, True, out_NV)
 

@@ -51,3 +51,10 @@ def test_every_row_is_in_a_piece_and_the_pieces_are_of_about_the_same_size() -> 
         sizes = [len(piece) for piece in torch.empty(count).split(rows)]
         assert max(sizes) <= 262
         assert max(sizes) - min(sizes) < len(sizes)
+
+
+def test_without_any_label_there_is_no_loss_and_no_gradient() -> None:
+    inputs = [torch.randn(shape, requires_grad=True) for shape in ((0, D), (V, D), (V,))]
+    loss, plain = linear_cross_entropy(*inputs[:2], torch.zeros(0, dtype=torch.long), 0.1, inputs[2])
+    assert loss.item() == plain.item() == 0.0
+    assert not any(gradient.any() for gradient in torch.autograd.grad(loss, inputs))
