@@ -5,29 +5,59 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-# A piece of logits has about this many elements: it stays in a cache, and no step allocates a large tensor,
+# A piece of logits has at most about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
-ELEMENTS_PER_PIECE = 2**20
+ELEMENTS_PER_PIECE = 2**21
 # With fewer rows, reading and writing the weights' gradient would take longer than the products.
 FEWEST_ROWS = 128
-# exp() neither overflows nor underflows in fp32 within these bounds.
-SAFE_LOGIT = 60.0
+# Sums of exp(logits) within these bounds have lost nothing in fp32 to overflow or underflow.
+SAFE_TOTALS = (1e-26, 1e30)
 
 
-def rows_per_piece(weight_VD: Tensor) -> int:
-    """How many rows of logits are computed at a time; a device with memory of its own takes larger pieces."""
-    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 64 * ELEMENTS_PER_PIECE
-    return max(FEWEST_ROWS, elements // weight_VD.shape[0])
+def rows_per_piece(num_rows: int, weight_VD: Tensor) -> int:
+    """How many rows of logits are computed at a time, so that all pieces are of about the same size.
+
+    A device with memory of its own takes larger pieces.
+    """
+    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
+    most = max(FEWEST_ROWS, elements // weight_VD.shape[0])
+    pieces = max(1, -(-num_rows // most))
+    return max(1, -(-num_rows // pieces))
 
 
 def _losses(
-    hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, log_total_N: Tensor, smoothing: float
+    hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, log_total_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    chosen_N = (hidden_ND * weight_VD[labels_N]).sum(1)
+    chosen_N, mean_N = (hidden_ND * weight_VD[labels_N]).sum(1), hidden_ND @ weight_VD.mean(0)
+    if bias_V is not None:
+        chosen_N, mean_N = chosen_N + bias_V[labels_N], mean_N + bias_V.mean()
     plain = (log_total_N - chosen_N).sum()
-    return plain + smoothing * (chosen_N - hidden_ND @ weight_VD.mean(0)).sum(), plain
+    return plain + smoothing * (chosen_N - mean_N).sum(), plain
+
+
+def _exponentiate(
+    hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, shift: bool, out_NV: Tensor
+) -> tuple[Tensor, Tensor, bool]:
+    """Put exp(logits) where they belong; give their sums, the logarithms of those, and whether to `shift` next time.
+
+    Logits from which the largest was taken away are always safe. That pass is left out until a sum shows the need.
+    """
+    if bias_V is None:
+        torch.mm(hidden_ND, weight_VD.T, out=out_NV)
+    else:
+        torch.addmm(bias_V, hidden_ND, weight_VD.T, out=out_NV)
+    if shift:
+        largest_N1 = out_NV.amax(1, keepdim=True)
+        total_N1 = out_NV.sub_(largest_N1).exp_().sum(1, keepdim=True)
+        return total_N1, total_N1.log() + largest_N1, True
+    total_N1 = out_NV.exp_().sum(1, keepdim=True)
+    least, most = SAFE_TOTALS
+    if bool(((total_N1 >= least) & (total_N1 <= most)).all()):  # neither holds for what is not a number
+        return total_N1, total_N1.log(), False
+    return _exponentiate(hidden_ND, weight_VD, bias_V, True, out_NV)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -40,54 +70,53 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        rows = rows_per_piece(weight_VD)
+        rows = rows_per_piece(len(labels_N), weight_VD)
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
-        log_total_N = hidden_ND.new_empty(len(labels_N))
-        on_cpu = hidden_ND.device.type == "cpu"
-        buffer = hidden_ND.new_empty(min(rows, len(labels_N)), weight_VD.shape[0])
-        for start in range(0, len(labels_N), rows):
-            hidden = hidden_ND[start : start + rows]
-            logits = torch.mm(hidden, weight_VD.T, out=buffer[: len(hidden)])
-            largest_N1 = logits.amax(1, keepdim=True)
-            if not on_cpu or float(largest_N1.abs().max()) > SAFE_LOGIT:
-                logits.sub_(largest_N1)
-            else:
-                largest_N1.zero_()
-            total_N1 = logits.exp_().sum(1, keepdim=True)
-            log_total_N[start : start + rows] = (total_N1.log() + largest_N1)[:, 0]
-            torch.mm(logits, weight_VD, out=hidden_gradient[start : start + rows]).div_(total_N1)
-            weight_gradient.addmm_(logits.T, hidden / total_N1)
-        mean_D, labelled_ND = weight_VD.mean(0), weight_VD[labels_N]
-        hidden_gradient.sub_(labelled_ND, alpha=1 - smoothing).sub_(mean_D, alpha=smoothing)
-        weight_gradient.index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1)
-        weight_gradient.sub_(hidden_ND.sum(0), alpha=smoothing / len(weight_VD))
-        ctx.save_for_backward(hidden_gradient, weight_gradient)
-        smoothed, plain = _losses(hidden_ND, weight_VD, labels_N, log_total_N, smoothing)
+        bias_gradient = None if bias_V is None else torch.zeros_like(bias_V)
+        log_total_N1 = hidden_ND.new_empty(len(labels_N), 1)
+        shift = hidden_ND.device.type != "cpu"  # a look at the totals would make the host wait
+        buffer = hidden_ND.new_empty(rows, len(weight_VD))
+        pieces = (each.split(rows) for each in (hidden_ND, hidden_gradient, log_total_N1))
+        for hidden, gradient, log_total in zip(*pieces, strict=True):
+            powers = buffer[: len(hidden)]
+            total_N1, log_total[:], shift = _exponentiate(hidden, weight_VD, bias_V, shift, powers)
+            torch.mm(powers, weight_VD, out=gradient).div_(total_N1)
+            weight_gradient.addmm_(powers.T, hidden / total_N1)
+            if bias_gradient is not None:
+                bias_gradient.addmv_(powers.T, total_N1[:, 0].reciprocal())
+        even = smoothing / len(weight_VD)
+        hidden_gradient.sub_(weight_VD[labels_N], alpha=1 - smoothing).sub_(weight_VD.mean(0), alpha=smoothing)
+        weight_gradient.index_add_(0, labels_N, hidden_ND, alpha=smoothing - 1).sub_(hidden_ND.sum(0), alpha=even)
+        if bias_gradient is not None:
+            ones_N = bias_gradient.new_ones(len(labels_N))
+            bias_gradient.index_add_(0, labels_N, ones_N, alpha=smoothing - 1).sub_(even * len(labels_N))
+        ctx.save_for_backward(hidden_gradient, weight_gradient, bias_gradient)
+        smoothed, plain = _losses(hidden_ND, weight_VD, bias_V, labels_N, log_total_N1[:, 0], smoothing)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        hidden_gradient, weight_gradient = ctx.saved_tensors
-        return hidden_gradient * gradients[0], weight_gradient * gradients[0], None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        # In place: they are large, and nobody else's. (A second call fails: torch sees that they were changed.)
+        by_input = (each if each is None else each.mul_(gradients[0]) for each in ctx.saved_tensors)
+        return (*by_input, None, None)
 
 
-def _loss_only(hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    rows = rows_per_piece(weight_VD)
-    log_total_N = torch.cat([(hidden @ weight_VD.T).logsumexp(1) for hidden in hidden_ND.split(rows)])
-    return _losses(hidden_ND, weight_VD, labels_N, log_total_N, smoothing)
+def _loss_only(
+    hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    rows = rows_per_piece(len(labels_N), weight_VD)
+    log_total_N = torch.cat([F.linear(hidden, weight_VD, bias_V).logsumexp(1) for hidden in hidden_ND.split(rows)])
+    return _losses(hidden_ND, weight_VD, bias_V, labels_N, log_total_N, smoothing)
 
 
 def linear_cross_entropy(
     hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float, bias_V: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported."""
-    if bias_V is not None:  # one input more, which is always 1, and whose weights are the bias
-        hidden_ND = torch.cat([hidden_ND, hidden_ND.new_ones(len(hidden_ND), 1)], dim=1)
-        weight_VD = torch.cat([weight_VD, bias_V[:, None]], dim=1)
     with torch.autocast(hidden_ND.device.type, enabled=False):
         if not torch.is_grad_enabled():
-            return _loss_only(hidden_ND.float(), weight_VD, labels_N, smoothing)
-        return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, labels_N, smoothing)  # type: ignore[no-untyped-call]
+            return _loss_only(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)
+        return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)  # type: ignore[no-untyped-call]

@@ -51,6 +51,24 @@ def test_rotary_scores_depend_on_the_distance_only() -> None:
     assert score(5, 2) != pytest.approx(score(5, 3), abs=1e-3)
 
 
+@pytest.mark.parametrize("positions", [torch.arange(11), torch.tensor([[3], [1], [7]])])
+def test_rotation_and_its_gradient_are_those_of_complex_numbers(positions: torch.Tensor) -> None:
+    scheme = RotaryPositions(30, 10, 13)
+    generator = torch.Generator().manual_seed(1)
+    packed_BTX = torch.randn(3, positions.shape[-1], 30, generator=generator, requires_grad=True)
+    x_BHTK = packed_BTX.unflatten(-1, (3, 10)).transpose(1, 2)
+    factor = torch.randn(x_BHTK.shape, generator=generator)
+
+    turns = torch.complex(scheme.cosines, scheme.sines)[positions]
+    turns = turns if positions.dim() == 1 else turns[:, None]
+    turned = torch.complex(*x_BHTK.chunk(2, dim=-1)) * turns
+    expected = torch.cat([turned.real, turned.imag], dim=-1)
+    rotated = scheme.rotate(x_BHTK, positions)
+    torch.testing.assert_close(rotated, expected)
+    gradients = (torch.autograd.grad((each * factor).sum(), packed_BTX) for each in (rotated, expected))
+    torch.testing.assert_close(*gradients)
+
+
 def test_rotary_angles_are_squeezed_into_the_trained_range() -> None:
     scheme = RotaryPositions(8, 8, 16)
     last = scheme.cosines[8].clone()

@@ -9,31 +9,52 @@ N, D, V = 53, 7, 31
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("size", [1.0, 30.0])  # large logits take the path that subtracts the largest
-def test_it_equals_torch_in_double_precision(smoothing: float, size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("largest", [1.0, 30.0])  # from some row on, large logits need their largest subtracted
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_it_equals_torch_in_double_precision(
+    smoothing: float, largest: float, with_bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cross_entropy, "FEWEST_ROWS", 1)
     monkeypatch.setattr(cross_entropy, "ELEMENTS_PER_PIECE", 11 * V)  # several pieces, the last one smaller
     generator = torch.Generator().manual_seed(1)
-    hidden = (torch.randn(N, D, generator=generator) * size).requires_grad_()
-    weight = torch.randn(V, D, generator=generator, requires_grad=True)
+    hidden = torch.randn(N, D, generator=generator) * torch.linspace(1.0, largest, N)[:, None]
+    weight, bias = torch.randn(V, D, generator=generator), torch.randn(V, generator=generator)
+    inputs = [each.requires_grad_() for each in (hidden, weight, bias)[: 2 + with_bias]]
     labels = torch.randint(0, V, (N,), generator=generator)
-    loss, plain = linear_cross_entropy(hidden, weight, labels, smoothing)
-    gradients = torch.autograd.grad(3 * loss, [hidden, weight])
+    loss, plain = linear_cross_entropy(*inputs[:2], labels, smoothing, *inputs[2:])
+    gradients = torch.autograd.grad(3 * loss, inputs)
 
-    exact = [each.detach().double().requires_grad_() for each in (hidden, weight)]
-    logits = exact[0] @ exact[1].T
+    exact = [each.detach().double().requires_grad_() for each in inputs]
+    logits = F.linear(*exact)
     expected = F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=0)
     torch.testing.assert_close(plain.double(), F.cross_entropy(logits, labels, reduction="sum"), rtol=1e-5, atol=0)
     with torch.no_grad():  # a shorter way, with the same losses
-        for one, other in zip(linear_cross_entropy(hidden, weight, labels, smoothing), (loss, plain), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=0)
+        shorter = linear_cross_entropy(*inputs[:2], labels, smoothing, *inputs[2:])
+        torch.testing.assert_close(shorter, (loss, plain), rtol=1e-5, atol=0)
     for gradient, right in zip(gradients, torch.autograd.grad(3 * expected, exact), strict=True):
-        torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * size)
+        torch.testing.assert_close(gradient.double(), right, rtol=1e-4, atol=1e-5 * largest)
 
 
-def test_logits_that_would_overflow_do_not() -> None:
-    loss, _ = linear_cross_entropy(
-        torch.full((3, 1), 500.0), torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 0, 1]), 0.0
-    )
+@pytest.mark.parametrize("logits", [(500.0, -500.0), (-500.0, -1500.0)])
+def test_logits_that_would_overflow_or_underflow_do_not(logits: tuple[float, float]) -> None:
+    weight = torch.tensor(logits)[:, None].requires_grad_()
+    loss, _ = linear_cross_entropy(torch.ones(3, 1), weight, torch.tensor([0, 0, 1]), 0.0)
     assert loss.item() == pytest.approx(1000.0)
+    (gradient,) = torch.autograd.grad(loss, weight)
+    assert gradient.flatten().tolist() == [1.0, -1.0]
+
+
+def test_every_row_is_in_a_piece_and_the_pieces_are_of_about_the_same_size() -> None:
+    for count in (1, 127, 261, 263, 1009):
+        rows = cross_entropy.rows_per_piece(count, torch.empty(8000, 1))
+        sizes = [len(piece) for piece in torch.empty(count).split(rows)]
+        assert max(sizes) <= 262
+        assert max(sizes) - min(sizes) < len(sizes)
+
+
+def test_without_any_label_there_is_no_loss_and_no_gradient() -> None:
+    inputs = [torch.randn(shape, requires_grad=True) for shape in ((0, D), (V, D), (V,))]
+    loss, plain = linear_cross_entropy(*inputs[:2], torch.zeros(0, dtype=torch.long), 0.1, inputs[2])
+    assert loss.item() == plain.item() == 0.0
+    assert not any(gradient.any() for gradient in torch.autograd.grad(loss, inputs))
