@@ -26,7 +26,8 @@ FIRST_STEPS = 6
 class TreeLayerCache:
     """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention.
 
-    Only some rows take part where `rows_A` says which; those of other layers are theirs and up to 3 of zeros.
+    Where `rows_A` says which, only some rows take part. Other layers get to see these alone, one behind the other, with
+    rows of zeros behind them where they are fewer than 4.
     """
 
     rows_A: Tensor | None
