@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks import results
 from benchmarks.speed.contender import BEAM, Contender, Setup
@@ -26,8 +25,9 @@ from heedful.decoding import DecodingOptions, Request, decode
 from heedful.decoding.token_scores import TokenScores, top_tokens
 from heedful.interop.ctranslate2_export import export_folder
 from heedful.layers.attention import Scoring
+from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine import flushed_denormals, one_thread
-from heedful.model_folder import ModelConfig, model_card, save_model_folder
+from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.special_tokens import END
 
@@ -48,9 +48,11 @@ def main(quick: bool) -> None:
     bandwidth = memory_bandwidth(1)
     for size in [QUICK] if quick else [SMALL, BASE]:
         folder, model = _endless(size, corpus)
+        rounded = load_model_folder(folder).network
+        with_int8_weights(rounded)
         contenders = _ctranslate2(folder)
         for batch in BATCHES[:2] if quick else BATCHES:
-            rows += _compare(size, model, contenders, batch, bandwidth, 1 if quick else 3)
+            rows += _compare(size, (model, rounded), contenders, batch, bandwidth, 1 if quick else 3)
         for contender in contenders.values():
             contender.stop()
     results.write(name_of("decode_parts", quick), rows)
@@ -71,10 +73,10 @@ def _endless(size: Size, corpus: Corpus) -> tuple[Path, EncoderDecoder]:
 
 def _ctranslate2(folder: Path) -> dict[str, Contender]:
     found = {}
+    out = WORK / f"{folder.name}-ctranslate2"
+    shutil.rmtree(out, ignore_errors=True)
+    export_folder(folder, out)
     for precision in ("int8", "float32"):
-        out = WORK / f"{folder.name}-{precision}"
-        shutil.rmtree(out, ignore_errors=True)
-        export_folder(folder, out, precision)  # type: ignore[arg-type]
         arguments = {"model": str(out), "inter_threads": 1, "intra_threads": 1, "precision": precision}
         found[precision] = Contender(Setup("ctranslate2_translation", "ctranslate2", 1, arguments, 64))
         found[precision].start()
@@ -82,18 +84,30 @@ def _ctranslate2(folder: Path) -> dict[str, Contender]:
 
 
 def _compare(
-    size: Size, model: EncoderDecoder, contenders: dict[str, Contender], batch: int, bandwidth: float, rounds: int
+    size: Size,
+    models: tuple[EncoderDecoder, EncoderDecoder],
+    contenders: dict[str, Contender],
+    batch: int,
+    bandwidth: float,
+    rounds: int,
 ) -> list[dict[str, Any]]:
+    """The model in fp32 and in int8, and CTranslate2 with the same weights."""
+    model, rounded = models
     started = time.monotonic()
     draw = np.random.default_rng(1)
     sources = [draw.integers(3, model.output.out_features, SOURCE).tolist() for _ in range(batch)]
-    measures: dict[str, Callable[[], float]] = {"heedful, whole step": lambda: _step_of_heedful(model, sources)}
+    measures: dict[str, Callable[[], float]] = {
+        "heedful, whole step": lambda: _step_of_heedful(model, sources),
+        "heedful int8, whole step": lambda: _step_of_heedful(rounded, sources),
+    }
     for precision, contender in contenders.items():
         measures[f"CTranslate2 {precision}, whole step"] = lambda c=contender: _step_of_ctranslate2(c, sources)  # type: ignore[misc]
     whole = {name: each.median for name, each in interleaved(measures, rounds).items()}
     with one_thread(), torch.inference_mode():
         parts = {name: 1e3 * median_seconds(work, 4 * rounds) for name, work in _parts(model, batch).items()}
+        in_int8 = 1e3 * median_seconds(_parts(rounded, batch)["matrix products"], 4 * rounds)
     parts["Python, search and all else"] = whole["heedful, whole step"] - sum(parts.values())
+    parts["matrix products, in int8"] = in_int8
     # The weights that a step reads; their bytes are the least that a step of one sentence can do with.
     weights = sum(each.weight.numel() for each in _linears(model))
     rows = []
@@ -133,9 +147,9 @@ def _step_of_ctranslate2(contender: Contender, sources: list[list[int]]) -> floa
     return 1e3 * (run(LONG) - run(SHORT)) / (LONG - SHORT)
 
 
-def _linears(model: EncoderDecoder) -> list[nn.Linear]:
-    """The matrix products of a step, in their order; the keys and values of the source were made before."""
-    found: list[nn.Linear] = []
+def _linears(model: EncoderDecoder) -> list[Any]:
+    """The layers with the matrix products of a step, in their order; those of the source's keys have done theirs."""
+    found: list[Any] = []
     for block in model.decoder_blocks:
         found += [block.attention.query_key_value_projection, block.attention.output_projection]
         found += [block.cross_attention.query_projection, block.cross_attention.output_projection]
@@ -168,7 +182,7 @@ def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
 
     def products() -> None:
         for layer, x in inputs.items():
-            F.linear(x, layer.weight, layer.bias)
+            layer(x)
 
     def attention() -> None:
         for block, cache, key, value in zip(model.decoder_blocks, view.caches, view.keys, view.values, strict=True):

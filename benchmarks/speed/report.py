@@ -1,4 +1,4 @@
-"""docs/performance.md and its charts, made of the latest result files."""
+"""docs/performance.md with its charts, and docs/decode-core.md, made of the latest result files."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def main(quick: bool) -> None:
             parts.append(make(rows, folder / "images"))
     (folder / "performance.md").write_text("\n".join(parts), encoding="utf-8", newline="\n")
     print(f"written: {folder / 'performance.md'}")
+    parts_of_a_step = read("decode_parts", quick)
+    if parts_of_a_step:
+        text = f"{DECODE_CORE}\n{decode_parts_section(parts_of_a_step, folder / 'images')}"
+        (folder / "decode-core.md").write_text(text, encoding="utf-8", newline="\n")
+        print(f"written: {folder / 'decode-core.md'}")
 
 
 def read(name: str, quick: bool) -> Rows:
@@ -219,6 +224,16 @@ CTranslate2 and Hugging Face have the best of several settings. Where weights ar
 the lengths, and the ratio is that of output tokens. Slow systems translate fewer sentences, and BLEU is over as many.
 For heedful the start is that of its command, `heedful translate`; for the others that of a program which
 imports the package, loads the model and translates.
+"""
+DECODE_CORE = """# What a compiled decode core could gain
+
+A step of beam search is matrix products, attention, the cache, softmax and top-k, and the Python that calls them. The
+table has the time of each, measured one by one, and beside it the whole step of CTranslate2, which is such a core.
+
+How to read it. A core in C++ would take away the last line but two, "Python, search and all else", and the passes over
+memory between the operations: norms, residuals, the scaling of int8 rows, masks. It would not take away the matrix
+products, which call the same kind of kernel. So the whole step less the matrix products is the most that it could
+gain; at batch 1 of a narrow model that is most of a step, at batch 64 of a wide one little of it.
 """
 DECODE_PARTS = """\
 Beam 5, sources of 15 tokens, one thread. The parts are measured one by one on tensors of the sizes that a step has;
