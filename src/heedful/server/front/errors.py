@@ -46,6 +46,10 @@ KINDS = {
 }
 
 
+# Characters of a message, which may name what a client sent.
+LONGEST_MESSAGE = 2000
+
+
 @dataclass
 class ApiError(Exception):
     """An error to answer a request with."""
@@ -53,6 +57,10 @@ class ApiError(Exception):
     kind: Kind
     message: str
     headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.message) > LONGEST_MESSAGE:
+            self.message = f"{self.message[:LONGEST_MESSAGE]}..."
 
     def body(self) -> dict[str, dict[str, str]]:
         """What the client reads."""

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from heedful.server.front.schemas import (
     LARGEST_SEED,
     LIMIT,
+    SEVERAL,
     TEXT,
-    TEXTS,
     WHOLE,
     Answer,
     Remarks,
@@ -80,7 +80,7 @@ class ClassifyTextRequest(Strict):
     """A text, or several, or several pairs of texts, to label."""
 
     model: str | None = model_name("classify")
-    text: Text | Annotated[list[Text | Pair], Field(min_length=1, json_schema_extra=TEXTS)]
+    text: Text | Annotated[list[Text | Pair], SEVERAL]
 
 
 class ClassifyImageRequest(Strict):
@@ -144,7 +144,7 @@ class FillRequest(Strict):
     """A text with one or more `[MASK]`, or several such texts."""
 
     model: str | None = model_name("fill")
-    text: MaskedText | Annotated[list[MaskedText], Field(min_length=1, json_schema_extra=TEXTS)]
+    text: MaskedText | Annotated[list[MaskedText], SEVERAL]
     top: Annotated[int, Field(ge=1, le=100), WHOLE] = 5
 
 
