@@ -38,10 +38,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Partial:
-    """Something to show before the result is there."""
+    """Something to show before the result is there, in place of what was shown before or besides it."""
 
     number: int
     value: Any
+    replaces: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError
+from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.guard import Keys, unauthorized
 from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
@@ -118,8 +118,7 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
             single = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
             return LibreRequest.model_validate(single, strict=False)
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise ApiError(INVALID, "; ".join(found[:5])) from None
+        raise ApiError(INVALID, misfits(error.errors())) from None
     except (ValueError, RecursionError):
         raise ApiError(INVALID, f"the body is no valid {kind}") from None
     raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")

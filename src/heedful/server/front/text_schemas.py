@@ -27,6 +27,10 @@ ImageData = Annotated[
 ]
 
 
+Side = Annotated[int, Field(ge=1, le=1024), WHOLE]
+Resolution = Side | Annotated[list[Side], Field(min_length=2, max_length=2)] | None
+
+
 class GenerateRequest(Strict):
     """A text to continue."""
 
@@ -88,11 +92,7 @@ class ClassifyImageRequest(Strict):
 
     model: str | None = model_name("classify_images")
     image: ImageData
-    resolution: (
-        Annotated[int, Field(ge=1, le=1024), WHOLE]
-        | Annotated[list[Annotated[int, Field(ge=1, le=1024), WHOLE]], Field(min_length=2, max_length=2)]
-        | None
-    ) = None
+    resolution: Resolution = None
 
 
 class LabelResult(Answer):
@@ -192,10 +192,11 @@ class AttentionOfTextRequest(Strict):
 
 
 class AttentionOfImageRequest(Strict):
-    """An image to look into."""
+    """An image to look into, at its training's size or at another `resolution`."""
 
     model: str | None = model_name("attention_of_images")
     image: ImageData
+    resolution: Resolution = None
 
 
 class AttentionAnswer(BaseModel):
@@ -210,3 +211,4 @@ class AttentionAnswer(BaseModel):
     maps: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     image: dict[str, Any] | None
+    remarks: Remarks

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from typing import Any
 
 from heedful.errors import UserError
 from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Done, Failed, ModelCard, Partial, Ready, Refused
 from heedful.server.settings import ServerSettings
+
+# Partial answers that wait for a client, where each holds what those before it do.
+MOST_REPLACED = 16
 
 
 class WorkerLostError(Exception):
@@ -46,14 +52,17 @@ class WorkerProcess:
         context = multiprocessing.get_context("spawn")
         arguments = (its, self.settings.models, self.settings.device)
         self.process = context.Process(target=_work, args=arguments, name="heedful-worker", daemon=True)
-        await asyncio.to_thread(self.process.start)
+        with _blocked_signals():
+            self.process.start()
         its.close()
         self.reader, self.writer = await asyncio.open_connection(sock=own)
         try:
             (first,) = await read_frame(self.reader)
-        except asyncio.IncompleteReadError:
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.writer.close()
             raise UserError("a worker ended before it had loaded its models, perhaps for lack of memory") from None
         if isinstance(first, Refused):
+            self.writer.close()
             raise UserError(first.message)
         assert isinstance(first, Ready)
         self.models, self.device, self.ready = first.models, first.device, True
@@ -90,6 +99,8 @@ class WorkerProcess:
             return
         if isinstance(message, Partial):
             assert ticket.partials is not None
+            if message.replaces and ticket.partials.qsize() >= MOST_REPLACED:  # the client is slow
+                ticket.partials.get_nowait()
             ticket.partials.put_nowait(message.value)
             return
         del self.tickets[message.number]
@@ -108,6 +119,20 @@ class WorkerProcess:
         await asyncio.to_thread(self.process.join, 5)
         if self.process.is_alive():
             self.process.kill()
+
+
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends by its connection."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # a process of multiprocessing's own, whose start would lift the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(connection: socket.socket, models: dict[str, str], device: str) -> None:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import io
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,12 +15,18 @@ from PIL import Image
 
 from heedful.data.images import read_image
 from heedful.errors import UserError
+from heedful.inspection.attention_maps import AttentionMaps
+from heedful.layers.patches import patch_grid
 from heedful.pipelines.classification import Classification
+from heedful.server.worker.task import remarks
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
 # Pixels of an image: a small file may unpack to a huge one.
 MOST_PIXELS = 2**25
+# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
+MOST_PATCHES = 2**12
+MOST_WEIGHTS = 2**23
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,20 @@ def _classify(pipeline: Any, texts: list[Any], options: dict[str, Any]) -> list[
 
 
 def _classify_images(pipeline: Any, images: list[str], options: dict[str, Any]) -> list[Any]:
-    resolution = options["resolution"]
     opened = [open_image(image) for image in images]
-    found = pipeline.classify(opened, tuple(resolution) if isinstance(resolution, list) else resolution)
-    return [_classification(each) for each in found]
+    return [_classification(each) for each in pipeline.classify(opened, _resolution(pipeline, options))]
+
+
+def _resolution(pipeline: Any, options: dict[str, Any]) -> tuple[int, int] | None:
+    """The height and width that images are made to, if not to those of the training."""
+    given = options["resolution"]
+    if given is None:
+        return None
+    size: tuple[int, int] = pipeline.size(tuple(given) if isinstance(given, list) else given)
+    patches = math.prod(patch_grid(size, pipeline.model.config.patch_size))
+    if patches > MOST_PATCHES:
+        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
+    return size
 
 
 def _classification(result: Classification) -> dict[str, Any]:
@@ -66,12 +83,28 @@ def _alternatives(pipeline: Any, texts: list[str], options: dict[str, Any]) -> l
 
 
 def _attention(pipeline: Any, inputs: list[str], options: dict[str, Any]) -> list[bytes]:
-    # As bytes: these are large, and the front process has no need to know what they hold.
-    return [json.dumps(pipeline.attention(text, **options).to_json()).encode() for text in inputs]
+    answers = []
+    for text in inputs:
+        with remarks() as found:
+            maps = pipeline.attention(text, **options)
+        answers.append(_document(maps, [f"the text {remark}" for _, remark in found]))
+    return answers
 
 
 def _attention_of_images(pipeline: Any, images: list[str], options: dict[str, Any]) -> list[bytes]:
-    return [json.dumps(pipeline.attention(open_image(image)).to_json()).encode() for image in images]
+    resolution = _resolution(pipeline, options)
+    return [_document(pipeline.attention(open_image(image), resolution), []) for image in images]
+
+
+def _document(maps: AttentionMaps, found: list[str]) -> bytes:
+    """The answer as bytes: it is large, and the front process has no need to know what it holds."""
+    weights = sum(each.weights.size for each in maps.maps)
+    if weights > MOST_WEIGHTS:
+        raise UserError(
+            f"there are {weights:,} attention weights: the server gives {MOST_WEIGHTS:,}: ask for something shorter, "
+            "or look into it with `heedful inspect`"
+        )
+    return json.dumps({**maps.to_json(), "remarks": found}).encode()
 
 
 DIRECT_VERBS = {

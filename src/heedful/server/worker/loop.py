@@ -54,6 +54,7 @@ STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, 
 def work(connection: socket.socket, models: dict[str, str], device: str) -> None:
     """The whole of a worker process."""
     # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
+    # Where signals can be blocked, they were when this process started.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -62,13 +63,13 @@ def work(connection: socket.socket, models: dict[str, str], device: str) -> None
     torch.set_flush_denormal(True)
     channel = Channel(connection)
     try:
-        pipelines = {name: load(folder, device) for name, folder in models.items()}
+        try:
+            pipelines = {name: load(folder, device) for name, folder in models.items()}
+        except (UserError, OSError) as error:
+            channel.send([Refused(str(error))])
+            return
         cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
         channel.send([Ready(cards, choose_device(device).type)])
-    except UserError as error:
-        channel.send([Refused(str(error))])
-        return
-    try:
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
         return
