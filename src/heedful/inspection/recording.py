@@ -41,10 +41,8 @@ def one_look() -> Iterator[None]:
         yield
 
 
-def check_length(tokens: int, longest: int | None, what: str = "text") -> None:
+def check_length(tokens: int, longest: int | None, what: str = "text", advice: str = "give a shorter one") -> None:
     """Raise a UserError for a text that the model cannot take in one piece, or that is too long to be looked at."""
     limit = MOST_TOKENS if longest is None else min(longest, MOST_TOKENS)
     if tokens > limit:
-        raise UserError(
-            f"the {what} has {tokens:,} tokens, and at most {limit:,} can be looked into: give a shorter one"
-        )
+        raise UserError(f"the {what} has {tokens:,} tokens, and at most {limit:,} can be looked into: {advice}")

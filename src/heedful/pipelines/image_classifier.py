@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -77,6 +77,10 @@ class ImageClassifier:
             raise UserError(f"resolution is {height}x{width}, but must be at least 1")
         return height, width
 
+    def num_patches(self, size: Sequence[int]) -> int:
+        """How many patches an image of that height and width has."""
+        return math.prod(patch_grid(size, self.model.config.patch_size))
+
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
         for found in side_by_side(self._compute, self._batches(images), self.model.device):
@@ -85,8 +89,7 @@ class ImageClassifier:
     def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)
         for first in waiting:
-            patches = math.prod(patch_grid(first.shape[1:], self.model.config.patch_size))
-            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches)
+            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
             yield np.stack([first, *islice(waiting, rows - 1)])
 
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ import uvicorn
 
 from heedful.errors import UserError
 from heedful.server.front.app import build_app
+from heedful.server.front.connection import Connection
 from heedful.server.front.pool import WorkerPool
 from heedful.server.settings import ServerSettings
 
@@ -31,6 +32,7 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         await pool.start()
         config = uvicorn.Config(
             build_app(pool),
+            http=Connection,
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -6,7 +6,6 @@ import base64
 import binascii
 import io
 import json
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,8 +14,6 @@ from PIL import Image
 
 from heedful.data.images import read_image
 from heedful.errors import UserError
-from heedful.inspection.attention_maps import AttentionMaps
-from heedful.layers.patches import patch_grid
 from heedful.pipelines.classification import Classification
 from heedful.server.worker.task import remarks
 
@@ -24,6 +21,8 @@ from heedful.server.worker.task import remarks
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
 # Pixels of an image: a small file may unpack to a huge one.
 MOST_PIXELS = 2**25
+# Formats of images; Pillow reads some others by starting programs.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 # Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
 MOST_PATCHES = 2**12
 MOST_WEIGHTS = 2**23
@@ -52,7 +51,7 @@ def _resolution(pipeline: Any, options: dict[str, Any]) -> tuple[int, int] | Non
     if given is None:
         return None
     size: tuple[int, int] = pipeline.size(tuple(given) if isinstance(given, list) else given)
-    patches = math.prod(patch_grid(size, pipeline.model.config.patch_size))
+    patches = pipeline.num_patches(size)
     if patches > MOST_PATCHES:
         raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
     return size
@@ -96,7 +95,7 @@ def _attention_of_images(pipeline: Any, images: list[str], options: dict[str, An
     return [_document(pipeline.attention(open_image(image), resolution), []) for image in images]
 
 
-def _document(maps: AttentionMaps, found: list[str]) -> bytes:
+def _document(maps: Any, found: list[str]) -> bytes:
     """The answer as bytes: it is large, and the front process has no need to know what it holds."""
     weights = sum(each.weights.size for each in maps.maps)
     if weights > MOST_WEIGHTS:
@@ -124,7 +123,7 @@ def open_image(encoded: str) -> Image.Image:
     if encoded.startswith("data:"):
         encoded = encoded.partition(",")[2]
     try:
-        image = read_image(Image.open(io.BytesIO(base64.b64decode(encoded, validate=True))))
+        image = read_image(Image.open(io.BytesIO(base64.b64decode(encoded, validate=True)), formats=FORMATS))
     except (binascii.Error, ValueError):
         raise UserError("the image is not valid base64") from None
     except Exception as error:  # Pillow's readers of broken files raise exceptions of all kinds
