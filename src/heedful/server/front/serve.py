@@ -18,6 +18,9 @@ from heedful.server.settings import ServerSettings
 
 # Connections that may wait to be taken.
 BACKLOG = 2048
+# Seconds that a connection is kept without a request: longer than usual clients keep theirs, which would else find it
+# closed as they use it.
+KEEP_ALIVE = 75
 
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
@@ -37,6 +40,7 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
             access_log=False,
             server_header=False,
             lifespan="off",
+            timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
         )
         server = _Server(config, pool)
