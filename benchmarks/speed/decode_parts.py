@@ -149,17 +149,21 @@ def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
     prefilled = model.prefill(torch.full((batch, SOURCE + 1), 3), torch.full((batch,), SOURCE + 1))
     state = model.new_state(batch, BEAM, SOURCE + 1, LONG + 1)
     state.insert(list(range(batch)), prefilled, list(range(batch)))
-    state.cache.positions[:] = POSITION
-    view = state.begin_step()
-    inputs = {each: torch.randn(rows, each.in_features) for each in _linears(model)}
-    hidden_RD, logits_RV = torch.randn(rows, model.config.width), torch.randn(rows, model.output.out_features)
-    heads, head = model.decoder_blocks[0].attention.num_heads, model.decoder_blocks[0].attention.key_width
-    query, cross = torch.randn(rows, heads, 1, head), torch.randn(batch, heads, BEAM, head)
-    tokens_R1 = torch.full((rows, 1), 3)
     parents = np.arange(rows)
     moved = np.random.default_rng(1).random(rows) < MOVED
     parents[moved] = parents[moved] // BEAM * BEAM
     parents_R = torch.from_numpy(parents)
+    for _ in range(POSITION):
+        state.begin_step()
+        state.end_step()
+        state.reorder(parents_R)
+    paths_NQS = state.cache.paths_NQS.clone()
+    view = state.begin_step()
+    inputs = {each: torch.randn(rows, each.in_features) for each in _linears(model)}
+    hidden_RD, logits_RV = torch.randn(rows, model.config.width), torch.randn(rows, model.output.out_features)
+    heads, head = model.decoder_blocks[0].attention.num_heads, model.decoder_blocks[0].attention.key_width
+    query = torch.randn(batch, heads, BEAM, head)
+    tokens_R1 = torch.full((rows, 1), 3)
     scoring = Scoring(head**-0.5)
 
     def products() -> None:
@@ -168,25 +172,26 @@ def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
 
     def attention() -> None:
         for block, cache, key, value in zip(model.decoder_blocks, view.caches, view.keys, view.values, strict=True):
-            block.attention.attend(query, cache.key_RHSK, cache.value_RHSV, cache.mask_R11S, False, scoring, 0.0)
-            block.cross_attention.attend(cross, key, value, view.source_mask, False, scoring, 0.0)
+            block.attention.attend(query, cache.key_NHSK, cache.value_NHSV, cache.mask_N1QS, False, scoring, 0.0)
+            block.cross_attention.attend(query, key, value, view.source_mask, False, scoring, 0.0)
 
     def cache() -> None:
-        state.begin_step()
-        for each in view.caches:
+        caches = state.begin_step().caches
+        for each in caches:
             each.append(query, query)
         state.reorder(parents_R)
+        state.cache.paths_NQS.copy_(paths_NQS)  # as before, for the next time
 
     def norms() -> None:
-        model.target_embedding(tokens_R1, view.positions_R1)
+        model.target_embedding(tokens_R1, view.positions_R[:, None])
         for block in model.decoder_blocks:
             for residual in (block.attention_residual, block.cross_residual, block.feed_forward_residual):
                 residual(hidden_RD, _same)
             block.feed_forward.activation(inputs[block.feed_forward.output_projection])
 
     def scores() -> None:
-        found = TokenScores(logits_RV)
-        found.log_probabilities(top_tokens(found.logits_RV, BEAM))
+        found = TokenScores(logits_RV, np.arange(rows))
+        found.log_probabilities(top_tokens(found.logits_AV, BEAM))
 
     return {
         "matrix products": products,

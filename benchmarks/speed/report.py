@@ -129,10 +129,12 @@ def translation_section(rows: Rows, images: Path) -> str:
             found = {row["what"]: row for row in rows if row["system"] == system and row["size"] == size}
             speed = found.get("speed")
             line = [system, speed["setting"] if speed else ""]
-            columns = ("speed", "output speed", "heedful / this", "same as heedful", "BLEU", "peak memory")
+            columns = ("speed", "output speed", "heedful / this", "heedful int8 / this")
+            columns += ("same as heedful", "BLEU", "peak memory")
             lines.append([*line, *(number(found.get(what)) for what in columns)])
             charts.setdefault(size, {})[system] = found[unit]["value"]
-        heads = ["", "setting", "sentences/s", "tokens/s", "heedful / it", "same texts, %", "BLEU", "MB"]
+        heads = ["", "setting", "sentences/s", "tokens/s", "heedful / it", "heedful int8 / it"]
+        heads += ["same texts, %", "BLEU", "MB"]
         text += [f"### {size}\n", table(heads, lines)]
         for what, column in (("latency of one sentence", "ms"), ("start to first translation", "s")):
             chosen = [row for row in rows if row["size"] == size and row["what"] == what]

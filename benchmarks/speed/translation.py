@@ -22,7 +22,7 @@ from benchmarks.speed.peer import PeerError
 from benchmarks.speed.random_model import random_model
 from benchmarks.speed.sizes import BASE, QUICK, SMALL
 from heedful.data.tokenizer import Tokenizer
-from heedful.interop.ctranslate2_export import Quantization, export_folder
+from heedful.interop.ctranslate2_export import export_folder
 from heedful.machine import available_cores
 from heedful.model_folder import load_model_folder
 
@@ -31,10 +31,11 @@ COMMAND = "heedful bench translation"
 SHARES = {"Hugging Face generate": 5, "JoeyNMT search": 20}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
 AMOUNTS = {256: (1000, 16, 3), 512: (512, 8, 3), 32: (24, 2, 1)}
-# Width -> system -> what is required of heedful.
+OURS = {"heedful": "fp32", "heedful int8": "int8"}
+# Width -> which of ours, and beside whom -> what is required.
 REQUIRED = {
-    256: {"CTranslate2 int8": 0.8, "Hugging Face generate": 2.5},
-    512: {"CTranslate2 int8": 1.0, "Hugging Face generate": 2.5},
+    256: {("heedful int8", "CTranslate2 int8"): 0.8, ("heedful", "Hugging Face generate"): 2.5},
+    512: {("heedful int8", "CTranslate2 int8"): 1.0, ("heedful", "Hugging Face generate"): 2.5},
 }
 
 
@@ -91,11 +92,13 @@ class Comparison:
     def _setups(self) -> dict[str, list[Setup]]:
         """Every system, with the settings of which the best is taken."""
         cores, model = available_cores(), str(self.folder)
-        ours = {"model": model, "workers": cores}
-        setups = {"heedful": [Setup("heedful_translation", "heedful", 1, ours, 64, words=f"{cores} workers, batch 64")]}
-        precisions: tuple[Quantization, ...] = ("int8", "float32")
-        for precision in precisions:
-            made = self._exported(precision)
+        setups = {}
+        for name, precision in OURS.items():
+            arguments: dict[str, Any] = {"model": model, "workers": cores, "precision": precision}
+            words = f"{cores} workers, batch 64"
+            setups[name] = [Setup("heedful_translation", "heedful", 1, arguments, 64, words=words)]
+        made = self._exported()
+        for precision in ("int8", "float32"):
             setups[f"CTranslate2 {precision}"] = [
                 Setup(
                     "ctranslate2_translation",
@@ -125,11 +128,12 @@ class Comparison:
         setups["JoeyNMT search"] = [Setup("joeynmt_translation", "joeynmt", cores, arguments, 32, words=words)]
         return setups
 
-    def _exported(self, precision: Quantization) -> str:
-        out = WORK / f"{self.folder.name}-{precision}"
+    def _exported(self) -> str:
+        """In fp32, so that it can be verified; CTranslate2 rounds the weights itself when it loads them as int8."""
+        out = WORK / f"{self.folder.name}-ctranslate2"
         if out.exists():
             shutil.rmtree(out)
-        export_folder(self.folder, out, precision)
+        export_folder(self.folder, out)
         return str(out)
 
     def _best(self, name: str, choices: list[Setup]) -> Setup:
@@ -165,10 +169,10 @@ class Comparison:
             contender = contenders[name]
             details = {"setting": contender.setup.words, "peer_versions": contender.versions}
             self._add(name, "speed", speed, "sentences/s", **details)
-            if name != "heedful":
-                ratio = speeds["heedful"].median * counts["heedful"] / (speed.median * counts[name])
-                bar = f">= {required[name]}" if name in required else "-"
-                self._add(name, "heedful / this", ratio, "x", required=bar)
+            for ours in OURS if name not in OURS else ():
+                ratio = speeds[ours].median * counts[ours] / (speed.median * counts[name])
+                bar = f">= {required[ours, name]}" if (ours, name) in required else "-"
+                self._add(name, f"{ours} / this", ratio, "x", required=bar)
             self._add(name, "output speed", speed.median * lengths[name], "tokens/s")
             self._add(name, "mean length", lengths[name], "tokens")
             self._add(name, "peak memory", contender.peak_megabytes(), "MB")
@@ -189,7 +193,7 @@ class Comparison:
         cores = available_cores()
         single: dict[str, Setup] = {}
         for name, setup in running.items():
-            if name == "heedful":
+            if name in OURS:
                 single[name] = replace(setup, arguments={**setup.arguments, "workers": 1}, words="1 thread")
             elif name.startswith("CTranslate2"):
                 for intra in sorted({1, cores}):
@@ -216,7 +220,7 @@ class Comparison:
         """From process start to first translation; for heedful by its own command."""
         measures = {"heedful translate": self._first_by_command, "import torch": _import_torch}
         for name, setup in running.items():
-            if name != "heedful":
+            if name not in OURS:
                 one = replace(setup, replicas=1)
                 measures[name] = lambda s=one: first_translation_seconds(s, self.sources[0])  # type: ignore[misc]
         for name, each in interleaved(measures, max(1, self.rounds - 1)).items():

@@ -35,7 +35,7 @@ def evaluate_translation(
     remark: Callable[[int, str], None],
 ) -> Evaluation:
     """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
-    scores = cached_translator(settings.model, settings.device).score(sources, references)
+    scores = cached_translator(settings.model, settings.device, settings.precision).score(sources, references)
     translations: list[str] = []
     # Only these end a line for the reader of the stream, and neither can be in a line of a file.
     stream = io.BytesIO("".join(line.replace("\n", " ") + "\n" for line in sources).encode("utf-8"))

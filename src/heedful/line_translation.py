@@ -19,7 +19,7 @@ from heedful.alignment import pharaoh
 from heedful.data.text_files import BYTE_ORDER_MARK
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
-from heedful.pipelines.loading import load_translator
+from heedful.pipelines.loading import Precision, load_translator
 from heedful.pipelines.translator import LongTextWarning, Translation, Translator
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
@@ -35,6 +35,7 @@ class LineSettings:
     model: str
     options: DecodingOptions
     device: str = "auto"
+    precision: Precision = "fp32"
     prefix: str = ""
     scores: bool = False
     alignment: bool = False
@@ -166,14 +167,14 @@ def _start_worker() -> None:
 
 
 @lru_cache(maxsize=1)
-def cached_translator(model: str, device: str) -> Translator:
+def cached_translator(model: str, device: str, precision: Precision) -> Translator:
     """The model of that folder, loaded once a process."""
-    return load_translator(model, device)
+    return load_translator(model, device, precision)
 
 
 def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> TranslatedChunk:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = cached_translator(settings.model, settings.device)
+    translator = cached_translator(settings.model, settings.device, settings.precision)
     remarks: list[tuple[int, str]] = []
     texts = []
     for offset, raw in enumerate(raw_lines):

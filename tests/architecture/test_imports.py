@@ -24,7 +24,7 @@ ALLOWED = {
     "jobs": {"layers", "models", "decoding", "data", "tasks", "model_folder"},
     "server": set(),
     "server/front": {"server", "cores"},
-    "server/worker": {"server", "decoding", "models", "data", "pipelines"},
+    "server/worker": {"server", "decoding", "models", "data", "pipelines", "model_folder"},
     "training": {"layers", "models", "inspection", "decoding", "data", "tasks", "jobs", "presets", "model_folder"},
 }
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import heedful
+from heedful.layers import int8_linear
+from heedful.pipelines.loading import load_translator
 
 
 def test_n_lines_in_n_lines_out(run, copy_model: Path) -> None:
@@ -157,3 +159,20 @@ def test_a_damaged_input_file_is_an_error_and_no_hang(run, copy_model: Path, tmp
     (tmp_path / "cut.gz").write_bytes(packed[: len(packed) // 2])
     result = run("translate", copy_model, "--beam", 1, "--input", tmp_path / "cut.gz", code=2)
     assert b"damaged or cut short" in result.stderr
+
+
+def test_weights_of_8_bits_translate_the_same(
+    copy_model: Path, make_sentences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(int8_linear, "SMALLEST_RATIO", 0)  # the layers of this model are small
+    lines = make_sentences(53, 29)
+    plain, rounded = (load_translator(copy_model, "cpu", precision) for precision in ("fp32", "int8"))
+    found, expected = ([each.text for each in model.translate(lines)] for model in (rounded, plain))
+    assert sum(a == b for a, b in zip(found, expected, strict=True)) >= 50
+    assert [each.text for each in rounded.translate(lines, batch_size=1)] == found
+    scores = [sum(each.log_probability for each in model.score(lines, lines)) for model in (rounded, plain)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05 * len(lines))
+
+
+def test_the_precision_is_chosen_by_an_option(run, copy_model: Path) -> None:
+    assert run("translate", copy_model, "--precision", "int8", stdin=b"red dog\n").stdout == b"red dog\n"

@@ -4,10 +4,13 @@ import random
 
 import pytest
 import torch
+from torch import nn
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode, length_penalty
+from heedful.layers import int8_linear
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
+from heedful.layers.int8_linear import with_int8_weights
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
 
@@ -28,14 +31,28 @@ def recurrent():
     return model
 
 
-@pytest.fixture(scope="module", params=[transformer, recurrent])
-def model(request):
+def told_apart(make):
     torch.manual_seed(0)
-    model = request.param().eval()
+    model = make().eval()
     with torch.no_grad():
         # Untrained logits hardly tell the tokens apart; END must come about now and then.
         model.output.weight *= 3.0
         model.output.weight[END] *= 2.0
+    return model
+
+
+@pytest.fixture(scope="module", params=[transformer, recurrent])
+def model(request):
+    return told_apart(request.param)
+
+
+@pytest.fixture(scope="module")
+def int8_model():
+    model = told_apart(transformer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(int8_linear, "SMALLEST_RATIO", 0)
+        with_int8_weights(model)
+    assert not any(isinstance(module, nn.Linear) for module in model.modules())
     return model
 
 
@@ -76,6 +93,14 @@ SETTINGS = {
 
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
 def test_tokens_and_scores_are_bit_equal_at_any_batch_size_and_order(model, options):
+    check_bit_equal(model, options)
+
+
+def test_int8_is_bit_equal_too(int8_model):
+    check_bit_equal(int8_model, SETTINGS["beam"])
+
+
+def check_bit_equal(model, options):
     requests = mixed_requests(29)
     expected = by_index(decode(model, requests, options, 64))
     assert sorted(expected) == list(range(29))

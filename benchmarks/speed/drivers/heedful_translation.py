@@ -11,6 +11,7 @@ from typing import Any
 from protocol import serve, versions
 
 from heedful.decoding import DecodingOptions, Request, decode
+from heedful.layers.int8_linear import with_int8_weights
 from heedful.line_translation import CHUNK_LINES
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import load_model_folder
@@ -18,16 +19,16 @@ from heedful.model_folder import load_model_folder
 state: dict[str, Any] = {}
 
 
-def load(model: str, workers: int) -> dict[str, Any]:
+def load(model: str, workers: int, precision: str) -> dict[str, Any]:
     """Start the workers and load the model in each; with one worker it is loaded here."""
     state["pool"] = None
     if workers > 1:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _load_here, (model,))
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _load_here, (model, precision))
         # Each waits a little, so that no worker takes two of them.
         list(pool.map(time.sleep, [0.5] * workers))
         state["pool"] = pool
     else:
-        _load_here(model)
+        _load_here(model, precision)
     return {"versions": versions("torch", "heedful")}
 
 
@@ -41,8 +42,10 @@ def translate(sources: list[list[int]], batch: int, beam: int, longest: int) -> 
     return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
 
-def _load_here(model: str) -> None:
+def _load_here(model: str, precision: str) -> None:
     state["model"] = load_model_folder(Path(model)).network
+    if precision == "int8":
+        with_int8_weights(state["model"])
 
 
 def _translate_here(sources: list[list[int]], batch: int, beam: int, longest: int) -> list[list[int]]:

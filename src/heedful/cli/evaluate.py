@@ -29,6 +29,13 @@ Options = dict[str, Any]
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="Translation: int8 computes with weights of 8 bits.",
+)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
 def evaluate(model: str, as_json: bool, **options: Any) -> None:
@@ -53,6 +60,8 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
         if not options[name]:
             flags = " and ".join(f"--{each}" for each in needed)
             raise UserError(f"the task of {model} is {task.replace('_', ' ')}: give {flags}")
+    if task != "translation" and options["precision"] != "fp32":
+        raise UserError(f"the task of {model} is {task.replace('_', ' ')}: only translation has --precision int8")
     figures, lines = evaluation(model, options)
     click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
 
@@ -67,7 +76,9 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
     source = options["source"]
     sources, references = read_aligned(source, options["reference"])
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
-    settings = LineSettings(model, search, options["device"], batch_size=options["batch_size"])
+    settings = LineSettings(
+        model, search, options["device"], precision=options["precision"], batch_size=options["batch_size"]
+    )
 
     def remark(number: int, text: str) -> None:
         click.echo(f"heedful: line {number} of {source} {text}", err=True)

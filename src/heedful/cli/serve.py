@@ -30,6 +30,13 @@ MEBIBYTE = 2**20
 @click.option("--max-characters", type=int, default=20_000, show_default=True, help="Characters of one text.")
 @click.option("--max-tokens", type=int, default=4096, show_default=True, help="Tokens that a sample may have.")
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="int8: models that translate compute with weights of 8 bits.",
+)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
     """Serve models over HTTP: an API, described in /openapi.json, and a web page.
@@ -59,7 +66,12 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
         tokens=options["max_tokens"],
     )
     settings = ServerSettings(
-        named(models), options["workers"], options["device"], _keys(options["api_key_file"]), limits
+        named(models),
+        options["workers"],
+        options["device"],
+        options["precision"],
+        _keys(options["api_key_file"]),
+        limits,
     )
     try:
         from heedful.server.front.serve import serve as run

@@ -21,11 +21,11 @@ class BeamSearch:
     def choose(self, scores: TokenScores, slots: Slots) -> Children:
         """The best continuations of each sentence, as many as it has places."""
         totals_NK = slots.totals[: slots.used]
-        sentences, beam = totals_NK.shape
+        beam = totals_NK.shape[1]
         # No more than `beam` continuations of one row can be among the best `beam` of the sentence.
-        tokens_RC = top_tokens(scores.logits_RV, min(beam, scores.logits_RV.shape[1]))
-        scores_NX = scores.log_probabilities(tokens_RC).cpu().numpy().reshape(sentences, -1)
-        tokens_NX = tokens_RC.cpu().numpy().reshape(sentences, -1)
+        tokens_AC = top_tokens(scores.logits_AV, min(beam, scores.logits_AV.shape[1]))
+        scores_NX = scores.spread(scores.log_probabilities(tokens_AC), totals_NK.shape, -np.inf)
+        tokens_NX = scores.spread(tokens_AC, totals_NK.shape, slots.end)
         per_row = tokens_NX.shape[1] // beam
         totals_NX = totals_NK.repeat(per_row, axis=1) + scores_NX
         best_NK = np.argsort(-totals_NX, axis=1, kind="stable")[:, :beam]

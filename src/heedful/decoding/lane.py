@@ -175,8 +175,11 @@ class Lane:
         """Decode one token of every sentence, and give those that are done; their slots are free."""
         assert not self.free
         slots, device = self.slots, self.model.device
-        logits_RV = self.model.step(torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device), self.state)
-        scores = TokenScores(logits_RV)
+        running_R = slots.totals[: slots.used].reshape(-1) > -np.inf
+        rows_A = np.flatnonzero(running_R)
+        some_A = None if running_R.all() else torch.from_numpy(rows_A).to(device)
+        tokens_R = torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device)
+        scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A)
         children = self._children(scores)
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():
@@ -202,7 +205,7 @@ class Lane:
         """What the selection chooses, except where a prefix says what comes next."""
         slots, device = self.slots, self.model.device
         early_N = slots.early
-        early = early_N.repeat(len(slots.own_rows)) if early_N.any() else None
+        early = early_N.repeat(len(slots.own_rows))[scores.rows_A] if early_N.any() else None
         scores.forbid(self.model.special_tokens, None if early is None else torch.from_numpy(early).to(device))
         children = self.selection.choose(scores, slots)
         forced = slots.forced
@@ -210,8 +213,8 @@ class Lane:
             return children
         tokens_NK = children.tokens.copy()
         tokens_NK[forced] = slots.forced_tokens(forced)
-        all_tokens_R1 = torch.from_numpy(tokens_NK.reshape(-1, 1)).to(device)
-        scores_NK = scores.log_probabilities(all_tokens_R1).cpu().numpy().reshape(tokens_NK.shape)
+        tokens_A1 = torch.from_numpy(tokens_NK.reshape(-1, 1)[scores.rows_A]).to(device)
+        scores_NK = scores.spread(scores.log_probabilities(tokens_A1), tokens_NK.shape, -np.inf)
         merged = Children(children.parents.copy(), tokens_NK, children.scores.copy(), children.totals.copy())
         merged.parents[forced] = slots.own_rows
         merged.scores[forced] = scores_NK[forced]

@@ -30,11 +30,11 @@ class Sampler:
         uniform_NK = uniform(
             sentences["seed"][:, None], sentences["number"][:, None], slots.own_rows, sentences["length"][:, None]
         )
-        tokens_R = self.draw(scores.logits_RV, uniform_NK.reshape(-1))
-        scores_NK = scores.log_probabilities(tokens_R[:, None]).cpu().numpy().reshape(totals_NK.shape)
+        tokens_A1 = self.draw(scores.logits_AV, uniform_NK.reshape(-1)[scores.rows_A])[:, None]
+        scores_NK = scores.spread(scores.log_probabilities(tokens_A1), totals_NK.shape, -np.inf)
         return Children(
             np.broadcast_to(slots.own_rows, totals_NK.shape),
-            tokens_R.cpu().numpy().reshape(totals_NK.shape),
+            scores.spread(tokens_A1, totals_NK.shape, slots.end),
             scores_NK,
             totals_NK + scores_NK,
         )

@@ -49,5 +49,8 @@ class DecodingModel(Protocol):
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Room for that many sentences, rows of each, and tokens."""
 
-    def step(self, tokens_R: Tensor, state: Any) -> Tensor:
-        """The next logits R V, given the last token of every row in use; the caller may overwrite them."""
+    def step(self, tokens_R: Tensor, state: Any, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits R V, given the last token of every row in use; the caller may overwrite them.
+
+        With `rows_A` only those of some rows, A V: what the others hold is not needed any more.
+        """

@@ -6,8 +6,11 @@ Everything here is computed row by row, so that a row's result does not depend o
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.special_tokens import SpecialTokens
@@ -23,30 +26,42 @@ _LOW_HALF = 0x7FFFFFFF
 
 
 class TokenScores:
-    """The logits of one step, some of which can be forbidden, and the log-probabilities they stand for."""
+    """The logits of one step, some of which can be forbidden, and the log-probabilities they stand for.
 
-    def __init__(self, logits_RV: Tensor) -> None:
-        self.logits_RV = logits_RV.float()
-        self.peak_R1 = self.logits_RV.amax(-1, keepdim=True)
-        self.log_peak_R1 = _peak_probability(self.logits_RV).log_()
+    They are those of the rows `rows_A` of a larger number of rows; what is computed here has a row for each of them.
+    """
 
-    def log_probabilities(self, tokens_RC: Tensor) -> Tensor:
+    def __init__(self, logits_AV: Tensor, rows_A: NDArray[np.intp]) -> None:
+        self.logits_AV = logits_AV.float()
+        self.rows_A = rows_A
+        self.peak_A1 = self.logits_AV.amax(-1, keepdim=True)
+        self.log_peak_A1 = _peak_probability(self.logits_AV).log_()
+
+    def log_probabilities(self, tokens_AC: Tensor) -> Tensor:
         """The model's log-probability of some tokens of each row, never above 0; -inf for forbidden ones."""
-        return (self.logits_RV.gather(1, tokens_RC) - self.peak_R1) + self.log_peak_R1
+        return (self.logits_AV.gather(1, tokens_AC) - self.peak_A1) + self.log_peak_A1
+
+    def spread(self, values_AC: Tensor, shape_NK: tuple[int, int], others: float) -> NDArray[Any]:
+        """Values of the rows that there are, as N (K C), with `others` for the rows that there are not."""
+        spread_RC = np.full((math.prod(shape_NK), values_AC.shape[1]), others, values_AC.cpu().numpy().dtype)
+        spread_RC[self.rows_A] = values_AC.cpu().numpy()
+        return spread_RC.reshape(shape_NK[0], -1)
 
     def likeliest(self, row: int, count: int) -> list[tuple[int, float]]:
         """The tokens of the largest log-probabilities of one row, with these; forbidden ones are not among them."""
-        logits_1V = self.logits_RV[row : row + 1]
+        place = int(np.searchsorted(self.rows_A, row))
+        assert self.rows_A[place] == row
+        logits_1V = self.logits_AV[place : place + 1]
         tokens_1C = top_tokens(logits_1V, min(count, logits_1V.shape[1]))
-        scores_1C = (logits_1V.gather(1, tokens_1C) - self.peak_R1[row]) + self.log_peak_R1[row]
+        scores_1C = (logits_1V.gather(1, tokens_1C) - self.peak_A1[place]) + self.log_peak_A1[place]
         pairs = zip(tokens_1C[0].tolist(), scores_1C[0].tolist(), strict=True)
         return [(token, score) for token, score in pairs if score > -math.inf]
 
-    def forbid(self, special: SpecialTokens, early_R: Tensor | None) -> None:
-        """Rule out all special tokens but the end, and the end too in the rows where `early_R` is True."""
-        self.logits_RV[:, sorted(special.ids - {special.end})] = -torch.inf
-        if early_R is not None:
-            self.logits_RV[early_R, special.end] = -torch.inf
+    def forbid(self, special: SpecialTokens, early_A: Tensor | None) -> None:
+        """Rule out all special tokens but the end, and the end too in the rows where `early_A` is True."""
+        self.logits_AV[:, sorted(special.ids - {special.end})] = -torch.inf
+        if early_A is not None:
+            self.logits_AV[early_A, special.end] = -torch.inf
 
 
 def top_tokens(logits_RV: Tensor, count: int) -> Tensor:

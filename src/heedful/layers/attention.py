@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,6 @@ from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.additive_scores import additive_scores
 from heedful.layers.dropout import dropout as byte_dropout
-from heedful.layers.kv_cache import LayerCache
 from heedful.layers.positions import PositionScheme
 
 
@@ -74,7 +73,10 @@ def attend_fused(
     scoring: Scoring,
     dropout: float,
 ) -> Tensor:
-    """Attention by torch's fused kernel; `mask` is True where a query may see a key."""
+    """Attention by torch's fused kernel; `mask` is True where a query may see a key, or what is added to the scores.
+
+    With a mask that is added, every query must see some key.
+    """
     on_cpu = query_BHTK.device.type == "cpu"
     if scoring.vector_HK is not None or (dropout and on_cpu):  # the kernel has neither
         return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scoring, dropout)
@@ -83,7 +85,7 @@ def attend_fused(
     output = F.scaled_dot_product_attention(
         query_BHTK, key_BHSK, value_BHSV, mask, dropout_p=dropout, is_causal=causal, scale=scoring.scale
     )
-    if mask is None:
+    if mask is None or mask.is_floating_point():
         return output
     blind = ~mask.any(-1, keepdim=True)
     # The look is cheap on a CPU; elsewhere it would make the host wait.
@@ -102,6 +104,8 @@ def attention_weights(
         mask = future if mask is None else mask & future
     if mask is None:
         return scores_BHTS.softmax(-1)
+    if mask.is_floating_point():
+        return (scores_BHTS + mask).softmax(-1)
     # The lowest finite number, not -inf: a row without any key must have a gradient, and no NaN.
     weights_BHTS = scores_BHTS.masked_fill(~mask, torch.finfo(scores_BHTS.dtype).min).softmax(-1)
     return weights_BHTS * mask
@@ -178,14 +182,34 @@ class MultiHeadAttention(AttentionLayer):
         self.output_projection = nn.Linear(self.num_heads * self.value_width, width, config.bias)
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        """Attend in every head, join the heads, and project back to the model's width."""
+        """Attend in every head, and join the heads: B T (H V)."""
         shared = self.num_heads // self.num_key_value_heads
         if shared > 1:
             key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
         dropout = self.dropout if self.training else 0.0
         scoring = Scoring(self.scale, self.scoring_vector)
         heads_BHTV = self.attend(query, key, value, mask, causal, scoring, dropout)
-        return self.output_projection(heads_BHTV.transpose(1, 2).flatten(2))
+        return heads_BHTV.transpose(1, 2).flatten(2)
+
+
+class StepCache(Protocol):
+    """What a step of self-attention needs of a cache: N groups of Q queries, which see some of the same S keys.
+
+    `key_positions` are N S, or 1 S where they are the same for all.
+    """
+
+    positions_NQ: Tensor
+    key_positions: Tensor
+    mask_N1QS: Tensor
+
+    def spread(self, x_RX: Tensor) -> Tensor:
+        """Rows as groups of queries, N Q X."""
+
+    def collect(self, x_NQX: Tensor) -> Tensor:
+        """Groups of queries as rows, R X."""
+
+    def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
+        """Store what is new, and give all keys and values."""
 
 
 class SelfAttention(MultiHeadAttention):
@@ -207,7 +231,10 @@ class SelfAttention(MultiHeadAttention):
 
     def project(self, x_BTD: Tensor, positions: Tensor) -> list[Tensor]:
         """The queries, keys and values, by head."""
-        query, key, value = split_heads(self.query_key_value_projection(x_BTD), *self.parts)
+        return self._by_head(self.query_key_value_projection(x_BTD), positions)
+
+    def _by_head(self, packed_BTX: Tensor, positions: Tensor) -> list[Tensor]:
+        query, key, value = split_heads(packed_BTX, *self.parts)
         rotate = self._positions[0].rotate
         return [rotate(query, positions), rotate(key, positions), value]
 
@@ -224,17 +251,18 @@ class SelfAttention(MultiHeadAttention):
             near = window_mask(positions, positions, self.window)
             near = near if near.dim() == 2 else near[:, None]
             mask = near if mask is None else mask & near
-        return self.mix(query, key, value, mask, causal)
+        return self.output_projection(self.mix(query, key, value, mask, causal))
 
-    def step(self, x_RD: Tensor, cache: LayerCache) -> Tensor:
+    def step(self, x_RD: Tensor, cache: StepCache) -> Tensor:
         """Attend from one new position a row to the positions in the cache, which takes in the new one."""
-        query, key, value = self.project(x_RD[:, None], cache.positions_R1)
+        packed_NQX = cache.spread(self.query_key_value_projection(x_RD))
+        query, key, value = self._by_head(packed_NQX, cache.positions_NQ)
         key, value = cache.append(key, value)
-        mask = cache.mask_R11S
+        mask = cache.mask_N1QS
         if self.window is not None:
-            places_S = torch.arange(mask.shape[-1], device=mask.device)
-            mask = mask & window_mask(cache.positions_R1, places_S[None], self.window)[:, None]
-        return self.mix(query, key, value, mask, False)[:, 0]
+            near = window_mask(cache.positions_NQ, cache.key_positions, self.window)
+            mask = mask.masked_fill(~near[:, None], -torch.inf)
+        return self.output_projection(cache.collect(self.mix(query, key, value, mask, False)))
 
 
 class CrossAttention(MultiHeadAttention):
@@ -253,5 +281,13 @@ class CrossAttention(MultiHeadAttention):
 
     def forward(self, x_BTD: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attend to keys and values made by `keys_values`."""
-        (query,) = split_heads(self.query_projection(x_BTD), (self.num_heads, self.key_width))
+        return self.output_projection(self._mixed(self.query_projection(x_BTD), key, value, mask))
+
+    def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        """Attend from one new position a row, where the rows of a group share keys and values."""
+        query_NQX = cache.spread(self.query_projection(x_RD))
+        return self.output_projection(cache.collect(self._mixed(query_NQX, key, value, mask)))
+
+    def _mixed(self, query_BTX: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        (query,) = split_heads(query_BTX, (self.num_heads, self.key_width))
         return self.mix(query, key, value, mask, False)

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.attention import AttentionConfig, CrossAttention, SelfAttention
+from heedful.layers.attention import AttentionConfig, CrossAttention, SelfAttention, StepCache
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.kv_cache import LayerCache
 from heedful.layers.positions import PositionScheme
 
 
@@ -126,7 +125,7 @@ class SelfBlock(nn.Module):
         x_BTD = self.attention_residual(x_BTD, attend)
         return self.feed_forward_residual(x_BTD, self.feed_forward), kept[0], kept[1]
 
-    def step(self, x_RD: Tensor, cache: LayerCache) -> Tensor:
+    def step(self, x_RD: Tensor, cache: StepCache) -> Tensor:
         """Transform one new position a row."""
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
         return self.feed_forward_residual(x_RD, self.feed_forward)
@@ -152,17 +151,10 @@ class CrossBlock(nn.Module):
         x_BTD = self.cross_residual(x_BTD, lambda y: self.cross_attention(y, key, value, memory_mask))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
-    def step(self, x_RD: Tensor, cache: LayerCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Transform one new position a row; the rows of one sentence share its memory's keys and values."""
-        sentences, width = key.shape[0], x_RD.shape[-1]
-
-        def cross(y_RD: Tensor) -> Tensor:
-            # The beams of a sentence are the queries of one attention: N beams D.
-            y_NQD = y_RD.view(sentences, -1, width)
-            return self.cross_attention(y_NQD, key, value, mask).view(-1, width)
-
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
-        x_RD = self.cross_residual(x_RD, cross)
+        x_RD = self.cross_residual(x_RD, lambda y: self.cross_attention.step(y, cache, key, value, mask))
         return self.feed_forward_residual(x_RD, self.feed_forward)
 
 

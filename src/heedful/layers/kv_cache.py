@@ -1,4 +1,4 @@
-"""Keys and values of the positions already decoded, in preallocated slots.
+"""Keys and values of the positions already decoded, in preallocated slots, of rows that have nothing in common.
 
 Every sentence owns one slot, and in it `beam` rows; every row stands at a position of its own, so that a free
 slot can take a new sentence while the others go on.
@@ -11,10 +11,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from heedful.layers.masks import added_to_scores
+
 # Attention over fewer keys than 16, or over a count that is not a multiple of 8, takes other code paths in
 # torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
 KEY_MULTIPLE = 8
 FEWEST_KEYS = 16
+
+
+# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
+FEWEST_ROWS = 4
+
+
+def with_enough_rows(x: Tensor) -> Tensor:
+    """Rows of zeros behind those that there are, where they would be fewer than 4."""
+    missing = FEWEST_ROWS - len(x)
+    return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing > 0 else x
 
 
 def padded_length(length: int) -> int:
@@ -29,12 +41,21 @@ class LayerCache:
     key_RHSK: Tensor
     value_RHSV: Tensor
     rows_R: Tensor
-    positions_R1: Tensor
-    mask_R11S: Tensor
+    positions_NQ: Tensor
+    key_positions: Tensor
+    mask_N1QS: Tensor
+
+    def spread(self, x_RX: Tensor) -> Tensor:
+        """Every row is a group of its own."""
+        return x_RX[:, None]
+
+    def collect(self, x_R1X: Tensor) -> Tensor:
+        """The rows of all groups."""
+        return x_R1X[:, 0]
 
     def append(self, key_RH1K: Tensor, value_RH1V: Tensor) -> tuple[Tensor, Tensor]:
         """Store the new position of every row, and give all of them."""
-        positions_R = self.positions_R1[:, 0]
+        positions_R = self.positions_NQ[:, 0]
         self.key_RHSK[self.rows_R, :, positions_R] = key_RH1K[:, :, 0]
         self.value_RHSV[self.rows_R, :, positions_R] = value_RH1V[:, :, 0]
         return self.key_RHSK, self.value_RHSV
@@ -58,10 +79,13 @@ class KeyValueCache:
     def layers(self, rows: int) -> list[LayerCache]:
         """The views of the first `rows` rows that one step works on, layer by layer."""
         used = self.used_length(rows)
-        positions = self.positions[:rows, None]
-        mask = (torch.arange(used, device=positions.device) <= positions)[:, None, None]
+        positions_R1 = self.positions[:rows, None]
+        key_positions = torch.arange(used, device=positions_R1.device)[None]
+        mask = added_to_scores(key_positions <= positions_R1)[:, None, None]
         return [
-            LayerCache(key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions, mask)
+            LayerCache(
+                key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions_R1, key_positions, mask
+            )
             for key, value in zip(self.keys, self.values, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""Masks are True where attention is allowed."""
+"""Masks are True where attention is allowed; those of decoding are numbers that are added to the scores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ def padding_mask(lengths_B: Tensor, length: int, *, always: bool = False) -> Ten
     if not always and bool((lengths_B == length).all()):
         return None
     return (torch.arange(length, device=lengths_B.device) < lengths_B[:, None])[:, None, None]
+
+
+def added_to_scores(seen: Tensor) -> Tensor:
+    """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
+    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
 
 
 def left_to_right_mask(ids_BT: Tensor, documents_BT: Tensor | None) -> Tensor:

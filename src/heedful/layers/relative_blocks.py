@@ -39,11 +39,11 @@ class RelativeBlock(nn.Module):
 
 def step_sight(cache: LayerCache) -> Sight:
     """What a step sees, where place d of a table is distance d, and rows are at positions of their own."""
-    positions_R1, num_keys = cache.positions_R1, cache.key_RHSK.shape[2]
+    positions_R1, num_keys = cache.positions_NQ, cache.key_RHSK.shape[2]
     places_S = torch.arange(num_keys, device=positions_R1.device)
     distances_R12S = torch.stack([positions_R1 - places_S, positions_R1 + 1 - places_S], dim=1)[:, None].clamp(min=0)
 
     def align(scores_RH2X: Tensor) -> Tensor:
         return scores_RH2X.gather(-1, distances_R12S.expand(-1, scores_RH2X.shape[1], -1, -1))
 
-    return Sight("query", align, cache.mask_R11S)
+    return Sight("query", align, cache.mask_N1QS)

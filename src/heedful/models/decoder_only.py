@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.positions import SCHEMES, PositionName
 from heedful.models.causal_state import CausalState, PrefilledPrompts
 from heedful.special_tokens import SpecialTokens
@@ -135,16 +135,17 @@ class DecoderOnly(nn.Module):
         shape = (len(self.blocks), attention.num_key_value_heads, attention.key_width, attention.value_width)
         return CausalState(shape, num_sentences, beam, length, self.device)
 
-    def step(self, tokens_R: Tensor, state: CausalState) -> Tensor:
-        """The next logits R V of every row in use, given the last token of each."""
+    def step(self, tokens_R: Tensor, state: CausalState, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
         caches = state.begin_step()
         tokens_R1 = F.pad(tokens_R, (0, state.rows - len(tokens_R)))[:, None]
-        x_RD = self.embedding(tokens_R1, caches[0].positions_R1)[:, 0]
+        x_RD = self.embedding(tokens_R1, caches[0].positions_NQ)[:, 0]
         for block, cache in zip(cast(Sequence[SelfBlock], self.blocks), caches, strict=True):
             x_RD = block.step(x_RD, cache)
-        logits_RV = self.output(self.norm(x_RD))
         state.end_step()
-        return logits_RV[: len(tokens_R)]
+        x_RD = x_RD[: len(tokens_R)]
+        x_AD = x_RD if rows_A is None else x_RD[rows_A]
+        return self.output(self.norm(with_enough_rows(x_AD)))[: len(x_AD)]
 
     def resize_positions(self, length: int) -> None:
         """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.layers.kv_cache import KeyValueCache, LayerCache, padded_length, rows_of
-
-# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
-FEWEST_ROWS = 4
+from heedful.layers.kv_cache import padded_length
+from heedful.layers.masks import added_to_scores
+from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,8 @@ class Prefilled:
 class StepView:
     """The part of the state that one step works on."""
 
-    rows: int
-    positions_R1: Tensor
-    caches: list[LayerCache]
+    positions_R: Tensor
+    caches: list[TreeLayerCache]
     keys: Tensor
     values: Tensor
     source_mask: Tensor
@@ -37,20 +35,15 @@ class StepView:
 class DecodingState:
     """Slots 0 .. num_sentences - 1 are in use; the rows of slot n are n * beam .. (n + 1) * beam - 1."""
 
-    def __init__(
-        self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int, int], device: torch.device
-    ) -> None:
+    def __init__(self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], device: torch.device) -> None:
         layers, heads, key_width, value_width = shape
-        sentences, self.beam, source_length, target_length = capacity
+        sentences, self.beam, source_length = capacity
         self.num_sentences = 0
-        self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
-        slots = max(sentences, self.fewest_sentences)
-        source_length, target_length = padded_length(source_length), padded_length(target_length)
-        self.cache = KeyValueCache((layers, slots * self.beam, heads, target_length, key_width), value_width, device)
-        self.keys = torch.zeros(layers, slots, heads, source_length, key_width, device=device)
-        self.values = torch.zeros(layers, slots, heads, source_length, value_width, device=device)
-        # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.
-        self.source_lengths = torch.ones(slots, dtype=torch.long, device=device)
+        source_length = padded_length(source_length)
+        self.cache = TreeCache(shape, sentences, self.beam, device)
+        self.keys = torch.zeros(layers, sentences, heads, source_length, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, heads, source_length, value_width, device=device)
+        self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
 
     def insert(self, slots: list[int], prefilled: Prefilled, rows: list[int]) -> None:
         """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
@@ -60,20 +53,20 @@ class DecodingState:
         self.keys[:, slots_N, :, :length] = prefilled.keys[:, rows_N]
         self.values[:, slots_N, :, :length] = prefilled.values[:, rows_N]
         self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
-        self.cache.positions.view(-1, self.beam)[slots_N] = 0
+        self.cache.begin(slots_N)
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
-    def begin_step(self) -> StepView:
-        """Views of the slots in use (and of a few more, where those would be fewer than 4 rows)."""
-        sentences = max(self.num_sentences, self.fewest_sentences)
-        rows = sentences * self.beam
+    def begin_step(self, rows_A: Tensor | None = None) -> StepView:
+        """Views of the slots in use, for a step of all their rows or of some."""
+        sentences = self.num_sentences
         lengths = self.source_lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = (torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        caches = self.cache.layers(sentences, rows_A)
+        positions_R = caches[0].positions_NQ.flatten()
         return StepView(
-            rows,
-            self.cache.positions[:rows, None],
-            self.cache.layers(rows),
+            positions_R if rows_A is None else positions_R[rows_A],
+            caches,
             self.keys[:, :sentences, :, :source],
             self.values[:, :sentences, :, :source],
             mask,
@@ -81,7 +74,7 @@ class DecodingState:
 
     def end_step(self) -> None:
         """Every row in use has one position more."""
-        self.cache.positions[: self.num_sentences * self.beam] += 1
+        self.cache.end_step(self.num_sentences)
 
     def reorder(self, parents_R: Tensor) -> None:
         """Let row r continue from row `parents_R[r]`, a row of the same sentence."""
@@ -94,7 +87,5 @@ class DecodingState:
             new, old = torch.tensor(moved, device=self.keys.device).T
             self.keys[:, new], self.values[:, new] = self.keys[:, old], self.values[:, old]
             self.source_lengths[new] = self.source_lengths[old]
-            self.cache.copy_rows(rows_of(new, self.beam), rows_of(old, self.beam))
+            self.cache.copy_sentences(new, old)
         self.num_sentences = len(slots)
-        self.cache.positions[self.num_sentences * self.beam :] = 0
-        self.source_lengths[self.num_sentences :] = 1

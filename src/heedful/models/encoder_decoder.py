@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
@@ -97,7 +97,7 @@ class EncoderDecoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.target_embedding.table.weight.device
 
     def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
         """The encoder's output; `mask` is None when no row has padding."""
@@ -135,11 +135,11 @@ class EncoderDecoder(nn.Module):
         return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
-        """Preallocated room for that many sentences, beams, source tokens and target tokens."""
+        """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
         attention = self.decoder_blocks[0].cross_attention
         shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
-        return DecodingState(shape, (num_sentences, beam, source_length, target_length), self.device)
+        return DecodingState(shape, (num_sentences, beam, source_length), self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
@@ -148,16 +148,17 @@ class EncoderDecoder(nn.Module):
         # Self-attention for every row, cross-attention once a sentence.
         return position * length * (rows + 1)
 
-    def step(self, tokens_R: Tensor, state: DecodingState) -> Tensor:
-        """The next logits R V of every row in use, given the last token of each."""
-        view = state.begin_step()
-        tokens_R1 = F.pad(tokens_R, (0, view.rows - len(tokens_R)))[:, None]
-        x_RD = self.target_embedding(tokens_R1, view.positions_R1)[:, 0]
+    def step(self, tokens_R: Tensor, state: DecodingState, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
+        view = state.begin_step(rows_A)
+        tokens_A = tokens_R if rows_A is None else tokens_R[rows_A]
+        tokens, positions = with_enough_rows(tokens_A), with_enough_rows(view.positions_R)
+        x_AD = self.target_embedding(tokens[:, None], positions[:, None])[:, 0]
         for block, cache, key, value in zip(self.decoder_blocks, view.caches, view.keys, view.values, strict=True):
-            x_RD = block.step(x_RD, cache, key, value, view.source_mask)
-        logits_RV = self.output(self.decoder_norm(x_RD))
+            x_AD = block.step(x_AD, cache, key, value, view.source_mask)
+        logits_AV = self.output(self.decoder_norm(x_AD))
         state.end_step()
-        return logits_RV[: len(tokens_R)]
+        return logits_AV[: len(tokens_A)]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """What is encoded of a source, and the first token that the decoder reads."""

@@ -14,12 +14,11 @@ from heedful.errors import UserError
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.global_attention import GlobalScoring
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import PositionScheme
 from heedful.layers.recurrent import CellName
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder, RecurrentStackConfig
-from heedful.models.decoding_state import FEWEST_ROWS
 from heedful.models.recurrent_state import EncodedSources, RecurrentState
 from heedful.special_tokens import SpecialTokens
 
@@ -134,8 +133,8 @@ class Recurrent(nn.Module):
         """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
         return 4 * (2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths))
 
-    def step(self, tokens_R: Tensor, state: RecurrentState) -> Tensor:
-        """The next logits R V of every row in use, given the last token of each."""
+    def step(self, tokens_R: Tensor, state: RecurrentState, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
         view = state.begin_step()
         sentences, width = view.key_NSK.shape[0], self.config.hidden_width
 
@@ -148,7 +147,9 @@ class Recurrent(nn.Module):
         x_RD = _embedded(self.target_embedding, tokens_R1)[:, 0]
         output_RD, states_RZ = self.decoder.step(x_RD, view.states_RZ, attend)
         state.end_step(states_RZ)
-        return self.output(output_RD)[: len(tokens_R)]
+        output_RD = output_RD[: len(tokens_R)]
+        output_AD = output_RD if rows_A is None else output_RD[rows_A]
+        return self.output(with_enough_rows(output_AD))[: len(output_AD)]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """What is encoded of a source, and the first token that the decoder reads."""

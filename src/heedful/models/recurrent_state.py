@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.layers.kv_cache import padded_length, rows_of
-from heedful.models.decoding_state import FEWEST_ROWS
+from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.layers.attention import causal_mask
 from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import left_to_right_mask
 from heedful.layers.relative_attention import Seen, Sight, distance_sinusoids, relative_shift
 from heedful.layers.relative_blocks import RelativeBlock, step_sight
@@ -218,17 +218,18 @@ class XLNet(nn.Module):
         shape = (len(self.blocks), heads, key_width, value_width)
         return RelativeState(shape, num_sentences, beam, length, distances_LHXK)
 
-    def step(self, tokens_R: Tensor, state: RelativeState) -> Tensor:
-        """The next logits R V of every row in use, given the last token of each."""
+    def step(self, tokens_R: Tensor, state: RelativeState, rows_A: Tensor | None = None) -> Tensor:
+        """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
         caches = state.begin_step()
         h_R1D = self.embedding(F.pad(tokens_R, (0, state.rows - len(tokens_R))))[:, None]
         x_R2D = torch.cat([h_R1D, self.query_embedding.expand_as(h_R1D)], dim=1)
         sight = step_sight(caches[0])
         for block, cache, distances in zip(self._blocks, caches, state.distances_LHXK, strict=True):
             x_R2D = block.step(x_R2D, cache, distances, sight)
-        logits_RV = self.output(x_R2D[:, 1])
         state.end_step()
-        return logits_RV[: len(tokens_R)]
+        x_RD = x_R2D[: len(tokens_R), 1]
+        x_AD = x_RD if rows_A is None else x_RD[rows_A]
+        return self.output(with_enough_rows(x_AD))[: len(x_AD)]
 
     def resize_positions(self, length: int) -> None:
         """Make the model take texts of up to `length`: distances have no limit."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from heedful.errors import UserError
+from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine import choose_device
 from heedful.model_folder import LoadedModel, load_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.encoder import Encoder
 from heedful.pipelines.image_classifier import ImageClassifier
@@ -16,6 +19,7 @@ from heedful.pipelines.masked_language_model import MaskedLanguageModel
 from heedful.pipelines.tagger import Tagger
 from heedful.pipelines.translator import Translator
 
+Precision = Literal["fp32", "int8"]
 Pipeline = Translator | LanguageModel | Encoder | ImageClassifier
 
 # By the task in config.json.
@@ -30,10 +34,14 @@ PIPELINES: dict[str, Callable[[LoadedModel], Pipeline]] = {
 }
 
 
-def load(path: str | Path, device: str = "auto", max_length: int | None = None) -> Pipeline:
+def load(
+    path: str | Path, device: str = "auto", max_length: int | None = None, precision: Precision = "fp32"
+) -> Pipeline:
     """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
 
-    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled.
+    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled. With the
+    precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a CPU, from a width of
+    256 up, and a little less exact.
     """
     loaded = load_model_folder(Path(path))
     if loaded.config.task not in PIPELINES:
@@ -45,12 +53,16 @@ def load(path: str | Path, device: str = "auto", max_length: int | None = None) 
             raise UserError(f"{path} takes no text, for which max_length would be: give classify its resolution")
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(device))
+    if precision == "int8":
+        if not isinstance(loaded.network, EncoderDecoder):
+            raise UserError(f"{path}: int8 is for Transformers that translate: leave the precision at fp32")
+        with_int8_weights(loaded.network)
     return PIPELINES[loaded.config.task](loaded)
 
 
-def load_translator(path: str | Path, device: str = "auto") -> Translator:
+def load_translator(path: str | Path, device: str = "auto", precision: Precision = "fp32") -> Translator:
     """Load a model folder that must hold a translation model."""
-    model = load(path, device)
+    model = load(path, device, precision=precision)
     if not isinstance(model, Translator):
         raise UserError(f"{path} holds no translation model")
     return model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,13 @@ class Limits:
 class ServerSettings:
     """Models by name, how many workers hold them and on what, the keys that open the door, and the limits.
 
-    Without a number there is a worker for each core, or one where another device computes.
+    Without a number there is a worker for each core, or one where another device computes. The precision is that of
+    models that translate.
     """
 
     models: dict[str, str]
     workers: int | None = None
     device: str = "auto"
+    precision: Literal["fp32", "int8"] = "fp32"
     keys: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)

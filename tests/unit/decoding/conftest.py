@@ -97,7 +97,7 @@ class TableModel:
         self.states.append(TableState(num_sentences, beam, source_length, target_length))
         return self.states[-1]
 
-    def step(self, tokens_R, state):
+    def step(self, tokens_R, state, rows_A=None):
         assert len(tokens_R) == state.num_sentences * state.beam
         rows = []
         for row, token in enumerate(tokens_R.tolist()):
@@ -105,7 +105,7 @@ class TableModel:
             assert (token == START) == (state.histories[row] == ())
             state.histories[row] = (*state.histories[row], token)
             rows.append(self.logits(state.sources[row // state.beam], state.histories[row][1:]))
-        return torch.stack(rows)
+        return torch.stack(rows)[slice(None) if rows_A is None else rows_A]
 
 
 @pytest.fixture

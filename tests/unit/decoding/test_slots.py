@@ -25,6 +25,6 @@ def test_children_are_placed_once_and_first_children_stay(sentences, places, dat
 
 def test_scores_that_are_not_numbers_are_an_error(table_model):
     model = table_model(11)
-    model.step = lambda tokens_R, state: table_model.step(model, tokens_R, state) * float("nan")
+    model.step = lambda *arguments: table_model.step(model, *arguments) * float("nan")
     with pytest.raises(UserError, match=r"not numbers \(NaN\)"):
         list(decode(model, [Request(0, (3,))], DecodingOptions(), 1))

@@ -8,6 +8,18 @@ from heedful.decoding.token_scores import TokenScores, top_tokens
 from heedful.special_tokens import OWN_TOKENS
 
 
+def token_scores(logits):
+    return TokenScores(logits, np.arange(len(logits)))
+
+
+def test_rows_that_there_are_take_their_places_among_all():
+    logits = torch.randn(3, 131, generator=torch.Generator().manual_seed(3))
+    scores = TokenScores(logits, np.array([1, 2, 5]))
+    spread = scores.spread(torch.tensor([[1, 2], [3, 4], [5, 6]]), (2, 3), -1)
+    assert spread.tolist() == [[-1, -1, 1, 2, 3, 4], [-1, -1, -1, -1, 5, 6]]
+    assert [token for token, _ in scores.likeliest(5, 7)] == sorted_tokens(logits[2].tolist(), 7)
+
+
 def sorted_tokens(row, count):
     return sorted(range(len(row)), key=lambda token: (-row[token], token))[:count]
 
@@ -31,15 +43,15 @@ def test_top_tokens_of_a_large_vocabulary(size):
 def test_forbidden_tokens_come_last():
     logits = torch.zeros(2, 131)
     logits[:, :3] = 9.0
-    scores = TokenScores(logits)
+    scores = token_scores(logits)
     scores.forbid(OWN_TOKENS, torch.tensor([False, True]))
-    assert top_tokens(scores.logits_RV, 2).tolist() == [[2, 3], [3, 4]]
+    assert top_tokens(scores.logits_AV, 2).tolist() == [[2, 3], [3, 4]]
 
 
 def test_log_probabilities_are_those_of_the_whole_vocabulary():
     logits = torch.randn(5, 1009, generator=torch.Generator().manual_seed(1)) * 11
     expected = logits.double().log_softmax(-1)
-    scores = TokenScores(logits.clone())
+    scores = token_scores(logits.clone())
     scores.forbid(OWN_TOKENS, None)
     tokens = torch.arange(2, 1009).expand(5, -1)
     found = scores.log_probabilities(tokens)
@@ -54,11 +66,11 @@ def test_a_rows_results_do_not_depend_on_other_rows(size):
     try:
         logits = torch.randn(331, size, generator=torch.Generator().manual_seed(2)) * 5
         tokens = top_tokens(logits, 5)
-        expected = TokenScores(logits).log_probabilities(tokens)
+        expected = token_scores(logits).log_probabilities(tokens)
         for rows in (1, 2, 5, 7, 35, 67):
             part = logits[11 : 11 + rows].clone()
             assert torch.equal(top_tokens(part, 5), tokens[11 : 11 + rows])
-            found = TokenScores(part).log_probabilities(tokens[11 : 11 + rows])
+            found = token_scores(part).log_probabilities(tokens[11 : 11 + rows])
             assert torch.equal(found, expected[11 : 11 + rows])
     finally:
         torch.set_num_threads(threads)

@@ -1,14 +1,16 @@
 """The language model with random weights: what holds for any model."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from heedful.config import from_dict
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
-from heedful.model_folder import LoadedModel, ModelConfig
+from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.pipelines import GenerationOptions, LanguageModel
+from heedful.pipelines import GenerationOptions, LanguageModel, load
 from heedful.pipelines.text_generation import LongPromptWarning
 
 TEXT = "the red dog is in the sea, and the sun is blue.\n"
@@ -23,6 +25,12 @@ def model(request: pytest.FixtureRequest) -> LanguageModel:
     config = from_dict(DecoderOnlyConfig, {**settings, "positions": request.param})
     network = DecoderOnly(config).eval()
     return LanguageModel(LoadedModel(network, ModelConfig("decoder_only", "language_model", config), tokenizer))
+
+
+def test_int8_is_refused(model: LanguageModel, tmp_path: Path) -> None:
+    save_model_folder(tmp_path, model.model, model.tokenizer, model.config, "")
+    with pytest.raises(UserError, match="int8 is for Transformers that translate"):
+        load(tmp_path, "cpu", precision="int8")
 
 
 def test_what_is_streamed_is_what_is_generated(model: LanguageModel) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -50,8 +51,7 @@ class WorkerProcess:
         """Start the process, and wait until it has loaded its models."""
         own, its = socket.socketpair()
         context = multiprocessing.get_context("spawn")
-        arguments = (its, self.settings.models, self.settings.device)
-        self.process = context.Process(target=_work, args=arguments, name="heedful-worker", daemon=True)
+        self.process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
         with _blocked_signals():
             self.process.start()
         its.close()
@@ -135,8 +135,9 @@ def _blocked_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: socket.socket, models: dict[str, str], device: str) -> None:
+def _work(connection: socket.socket, settings: ServerSettings) -> None:
     # Imported there, not here: the front process does without torch.
     from heedful.server.worker.loop import work
 
-    work(connection, models, device)
+    work(connection, settings)
+    os._exit(0)  # to take torch apart would take half a second

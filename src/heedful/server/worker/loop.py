@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ import torch
 from heedful.errors import UserError
 from heedful.machine import choose_device
 from heedful.memory import resident_memory
+from heedful.model_folder import check_model_folder
+from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
 from heedful.pipelines import (
     Classifier,
@@ -26,6 +29,7 @@ from heedful.pipelines import (
 from heedful.pipelines.loading import Pipeline, load
 from heedful.server.channel import Channel
 from heedful.server.messages import Cancel, Done, ModelCard, Partial, Ready, Refused, Report, Run, WorkerState
+from heedful.server.settings import ServerSettings
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.direct import DIRECT_VERBS
 from heedful.server.worker.engine import Engine
@@ -51,7 +55,7 @@ ABILITIES: list[tuple[type[Any], list[str]]] = [
 STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, "generate": GenerationTask}
 
 
-def work(connection: socket.socket, models: dict[str, str], device: str) -> None:
+def work(connection: socket.socket, settings: ServerSettings) -> None:
     """The whole of a worker process."""
     # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
     # Where signals can be blocked, they were when this process started.
@@ -64,15 +68,20 @@ def work(connection: socket.socket, models: dict[str, str], device: str) -> None
     channel = Channel(connection)
     try:
         try:
-            pipelines = {name: load(folder, device) for name, folder in models.items()}
+            pipelines = {name: _load(folder, settings) for name, folder in settings.models.items()}
         except (UserError, OSError) as error:
             channel.send([Refused(str(error))])
             return
         cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
-        channel.send([Ready(cards, choose_device(device).type)])
+        channel.send([Ready(cards, choose_device(settings.device).type)])
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
         return
+
+
+def _load(folder: str, settings: ServerSettings) -> Pipeline:
+    translates = check_model_folder(Path(folder)).task == "translation"
+    return load(folder, settings.device, precision=settings.precision if translates else "fp32")
 
 
 def _card(name: str, pipeline: Any) -> ModelCard:
@@ -81,7 +90,7 @@ def _card(name: str, pipeline: Any) -> ModelCard:
         name,
         config.task,
         config.family,
-        counted(pipeline.model),
+        counted(FAMILIES[config.family].build_without_memory(config.model)),
         config.source_language,
         config.target_language,
         list(config.labels) or None,
