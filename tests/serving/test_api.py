@@ -48,6 +48,7 @@ def test_models(client, models) -> None:
     network = heedful.load(models["translator"]).model
     assert found[0]["parameters"] == sum(each.numel() for each in network.parameters())
     assert found[2]["labels"] == ["yes", "no", "maybe"]
+    assert [each["name"] for each in found if each["pairs"]] == ["classifier"]
 
 
 @pytest.mark.parametrize(("beam", "nbest"), [(1, 1), (5, 3)])

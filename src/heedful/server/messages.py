@@ -65,7 +65,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What clients are told of a model; `verbs` is what it can do."""
+    """What clients are told of a model; `verbs` is what it can do, `pairs` whether of two texts together."""
 
     name: str
     task: str
@@ -74,6 +74,7 @@ class ModelCard:
     source_language: str | None
     target_language: str | None
     labels: list[str] | None
+    pairs: bool
     verbs: list[str]
 
 

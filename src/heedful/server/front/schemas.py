@@ -80,6 +80,7 @@ class ModelDescription(Answer):
     source_language: str | None
     target_language: str | None
     labels: list[str] | None
+    pairs: Annotated[bool, Field(description="Whether it labels pairs of texts, too.")]
 
 
 class ModelsAnswer(Answer):

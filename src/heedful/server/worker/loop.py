@@ -94,6 +94,7 @@ def _card(name: str, pipeline: Any) -> ModelCard:
         config.source_language,
         config.target_language,
         list(config.labels) or None,
+        isinstance(pipeline, Classifier) and pipeline.model.config.embedding.segments > 1,
         next(verbs for kind, verbs in ABILITIES if isinstance(pipeline, kind)),
     )
 
