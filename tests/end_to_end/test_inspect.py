@@ -10,6 +10,7 @@ import pytest
 import heedful
 from heedful.cli.main import main
 from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
@@ -63,16 +64,33 @@ def test_a_device_is_written_to_and_not_replaced(copy_model: Path, tmp_path: Pat
     assert pipe.is_fifo()
 
 
-def test_a_text_that_is_not_read_to_its_end_is_told_in_a_line(tmp_path: Path, capsys) -> None:
+def save_classifier(folder: Path, scale: float = 1.0) -> None:
     tokenizer = Tokenizer.train(["red dog"] * 3, 270)
     config = EncoderOnlyConfig(
         tokenizer.vocabulary_size, 16, 11, "sinusoidal", EmbeddingConfig(segments=2), head="classes", num_labels=2,
         special_tokens=tokenizer.special_tokens,
     )  # fmt: skip
     settings = ModelConfig("encoder_only", "classification", config, labels=("yes", "no"))
-    save_model_folder(tmp_path / "model", EncoderOnly(config), tokenizer, settings, "card")
+    model = EncoderOnly(config)
+    for parameter in model.parameters():
+        parameter.data *= scale
+    save_model_folder(folder, model, tokenizer, settings, "card")
+
+
+def test_a_text_that_is_not_read_to_its_end_is_told_in_a_line(tmp_path: Path, capsys) -> None:
+    save_classifier(tmp_path / "model")
     with pytest.raises(SystemExit, match="0"):
         main(["inspect", str(tmp_path / "model"), "red dog " * 9, "--out", str(tmp_path / "page.html")])
     first, second = capsys.readouterr().err.splitlines()
     assert first == "heedful: the text is longer than the 11 tokens that the model takes: its middle was not read"
     assert second == f"written to {tmp_path / 'page.html'}"
+
+
+def test_weights_that_are_not_numbers_are_told(tmp_path: Path, capsys) -> None:
+    save_classifier(tmp_path / "model", float("nan"))
+    for as_json in ([], ["--json"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["inspect", str(tmp_path / "model"), "red dog", *as_json])
+        assert "the model's attention weights are not numbers (NaN)" in capsys.readouterr().err
+    with pytest.raises(UserError, match="answers are not numbers"):
+        heedful.load(tmp_path / "model").classify("red dog")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic
 
+import numpy as np
 import torch
 
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_map import AttentionMap, Kind
 from heedful.inspection.recorder import Model, recording_view
 from heedful.machine import flushed_denormals, one_thread
@@ -30,6 +31,8 @@ class Recording(Generic[Model]):
             recorder = self._recorders.get(name)
             if recorder is not None and recorder.weights is not None:
                 weights_HTS = recorder.weights[0].float().cpu().numpy()
+                if np.isnan(weights_HTS).any():
+                    raise not_numbers("attention weights")
                 found.append(AttentionMap(kind, layer, queries, keys, weights_HTS))
         return found
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from heedful.data.images import ImageInput, load_image
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.patches import patch_grid
 from heedful.machine import side_by_side
@@ -96,4 +96,7 @@ class ImageClassifier:
         count = len(images)
         pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
         logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
-        return logits_BV[:count].softmax(-1).cpu().numpy()
+        probabilities_BV = logits_BV[:count].softmax(-1).cpu().numpy()
+        if np.isnan(probabilities_BV).any():
+            raise not_numbers("answers")
+        return probabilities_BV
