@@ -3,3 +3,8 @@
 
 class UserError(ValueError):
     """A mistake in what the user gave: its text says what is wrong, where, and what to do."""
+
+
+def not_numbers(what: str) -> UserError:
+    """The error where something that a model computes is NaN."""
+    return UserError(f"the model's {what} are not numbers (NaN): its weights are damaged, or training diverged")

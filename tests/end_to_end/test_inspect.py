@@ -1,12 +1,19 @@
 """`heedful inspect` as users run it."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import heedful
 from heedful.cli.main import main
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import UserError
+from heedful.layers.embeddings import EmbeddingConfig
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 
 
 def test_a_page_and_the_data_behind_it(run, copy_model: Path, tmp_path: Path, capsys) -> None:
@@ -33,10 +40,57 @@ def test_mistakes(copy_model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         ([copy_model], "no text to look at"),
         ([copy_model, " "], "the text is blank"),
         ([copy_model, "--image", "cat.png"], "holds no image classifier"),
+        ([copy_model, "dog", "--image", "cat.png"], "--image looks at an image: it takes no text"),
+        ([copy_model, "dog", "--resolution", "40"], "--resolution is the size of an image: give --image FILE too"),
         ([copy_model, "dog", "--training"], "--training looks at a run"),
+        ([copy_model, "dog", "--out", tmp_path], "Is a directory"),
         ([copy_model, "dog", "--out", tmp_path / "no" / "a.html"], "cannot write"),
         ([tmp_path / "nothing", "dog"], "there is no model folder"),
     ):
         with pytest.raises(SystemExit, match="2"):
             main(["inspect", *map(str, arguments)])
         assert message in capsys.readouterr().err
+    assert not list(tmp_path.parent.glob("writing-*")), "half a page is left"
+
+
+def test_a_device_is_written_to_and_not_replaced(copy_model: Path, tmp_path: Path, capsys) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(pipe.read_text)
+        with pytest.raises(SystemExit, match="0"):
+            main(["inspect", str(copy_model), "red dog", "--json", "--out", str(pipe)])
+        assert json.loads(reading.result()) == heedful.load(copy_model).attention("red dog").to_json()
+    assert pipe.is_fifo()
+
+
+def save_classifier(folder: Path, scale: float = 1.0) -> None:
+    tokenizer = Tokenizer.train(["red dog"] * 3, 270)
+    config = EncoderOnlyConfig(
+        tokenizer.vocabulary_size, 16, 11, "sinusoidal", EmbeddingConfig(segments=2), head="classes", num_labels=2,
+        special_tokens=tokenizer.special_tokens,
+    )  # fmt: skip
+    settings = ModelConfig("encoder_only", "classification", config, labels=("yes", "no"))
+    model = EncoderOnly(config)
+    for parameter in model.parameters():
+        parameter.data *= scale
+    save_model_folder(folder, model, tokenizer, settings, "card")
+
+
+def test_a_text_that_is_not_read_to_its_end_is_told_in_a_line(tmp_path: Path, capsys) -> None:
+    save_classifier(tmp_path / "model")
+    with pytest.raises(SystemExit, match="0"):
+        main(["inspect", str(tmp_path / "model"), "red dog " * 9, "--out", str(tmp_path / "page.html")])
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "heedful: the text is longer than the 11 tokens that the model takes: its middle was not read"
+    assert second == f"written to {tmp_path / 'page.html'}"
+
+
+def test_weights_that_are_not_numbers_are_told(tmp_path: Path, capsys) -> None:
+    save_classifier(tmp_path / "model", float("nan"))
+    for as_json in ([], ["--json"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["inspect", str(tmp_path / "model"), "red dog", *as_json])
+        assert "the model's attention weights are not numbers (NaN)" in capsys.readouterr().err
+    with pytest.raises(UserError, match="answers are not numbers"):
+        heedful.load(tmp_path / "model").classify("red dog")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from heedful.cli.main import main
+
 
 def error(run, *arguments, **options) -> str:
     result = run(*arguments, code=2, **options)
@@ -107,6 +109,26 @@ def test_empty_files(run, tmp_path: Path) -> None:
 )
 def test_wrong_translation_options(run, copy_model: Path, option: str, value: str, message: str) -> None:
     assert message in error(run, "translate", copy_model, option, value, stdin=b"a\n")
+
+
+def test_ctrl_c_is_one_line_in_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("heedful.pipelines.load", interrupt)
+    with pytest.raises(SystemExit, match="130"):
+        main(["inspect", str(tmp_path), "red dog"])
+    assert capsys.readouterr().err.strip() == "heedful: interrupted"
+
+
+def test_a_benchmark_of_a_model_that_is_none(run, copy_model: Path, tmp_path: Path) -> None:
+    assert "there is no model folder" in error(run, "bench", "translation", "--model", tmp_path / "nothing")
+    config = json.loads((copy_model / "config.json").read_text())
+    shutil.copytree(copy_model, tmp_path / "other", ignore=shutil.ignore_patterns("run"))
+    (tmp_path / "other" / "config.json").write_text(json.dumps({**config, "task": "language_model"}))
+    assert "is no translation model" in error(run, "bench", "translation", "--model", tmp_path / "other")
 
 
 def test_an_unknown_command_names_the_nearest(run) -> None:

@@ -48,6 +48,7 @@ def test_models(client, models) -> None:
     network = heedful.load(models["translator"]).model
     assert found[0]["parameters"] == sum(each.numel() for each in network.parameters())
     assert found[2]["labels"] == ["yes", "no", "maybe"]
+    assert [each["name"] for each in found if each["pairs"]] == ["classifier"]
 
 
 @pytest.mark.parametrize(("beam", "nbest"), [(1, 1), (5, 3)])
@@ -162,6 +163,66 @@ def test_images(client, models, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("translator", {"text": "a red dog"}),
+        ("translator", {"text": "a red dog", "target": "the sea"}),
+        ("writer", {"text": "the red", "target": " dog"}),
+        ("classifier", {"text": "a dog", "target": "a house"}),
+        ("tagger", {"text": "the sea is blue"}),
+        ("guesser", {"text": "the [MASK] is red"}),
+    ],
+)
+def test_attention_is_that_of_the_pipeline(client, models, name: str, inputs: dict[str, str]) -> None:
+    expected = heedful.load(models[name]).attention(**inputs).to_json()
+    assert post(client, "/api/attention", model=name, **inputs) == {**expected, "remarks": []}
+
+
+def test_attention_of_images_at_any_resolution(client, models) -> None:
+    image = Image.fromarray(np.random.default_rng(2).integers(0, 256, (19, 23, 3), np.uint8))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    seer, encoded = heedful.load(models["seer"]), base64.b64encode(buffer.getvalue()).decode()
+    for resolution in (None, 29, [13, 31]):
+        size = tuple(resolution) if isinstance(resolution, list) else resolution
+        found = post(client, "/api/attention", image=encoded, resolution=resolution)
+        assert found == {**seer.attention(image, size).to_json(), "remarks": []}
+    for path in ("/api/attention", "/api/classify"):
+        error = post(client, path, 400, image=encoded, resolution=1024)["error"]["message"]
+        assert error == "at this resolution an image has 52,480 patches: the server takes 4,096"
+
+
+def test_attention_tells_what_was_not_read(client) -> None:
+    found = post(client, "/api/attention", model="classifier", text="dog " * 80)
+    assert found["remarks"] == ["the text is longer than the 61 tokens that the model takes: its middle was not read"]
+    error = post(client, "/api/attention", 400, model="translator", text="dog " * 80)["error"]["message"]
+    assert error == "the text has 80 tokens, and at most 41 can be looked into: give a shorter one"
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "message"),
+    [
+        (b'{"text": ', 422, "the body is not valid JSON, from character 10 on"),
+        (b'{"text": "\xff"}', 400, "the body cannot be read as JSON"),
+        (b'{"text": ' + b"[" * 10**5, 400, "the body cannot be read as JSON"),
+        (b'{"text": [' + b"1," * 10**5 + b"1]}", 422, "text: Input should be a valid string; text.0: Input should"),
+        (
+            b'{"text": "", %s}' % b",".join(b'"%d": 1' % number for number in range(10**4)),
+            422,
+            "body: Value error, the body has 10001 members, and at most 8 are described",
+        ),
+        (b'{"text": "dog", "model": "%s"}' % (b"x" * 10**5), 404, "there is no model 'xxxx"),
+    ],
+)
+def test_bodies_that_are_no_request(client, content: bytes, status: int, message: str) -> None:
+    answer = client.post("/api/translate", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == status and answer.json()["error"]["message"].startswith(message)
+    assert len(answer.content) < 3000
+    wrong = client.post("/api/translate", content=b'{"text": "dog"}', headers={"content-type": "text/plain"})
+    assert "Content-Type: application/json" in wrong.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
         ("/api/translate", {"text": "dog", "model": "nobody"}, 404, "the models are translator, writer, classifier"),
@@ -202,7 +263,9 @@ def test_pages_and_headers(client) -> None:
         assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
         assert answer.headers["x-content-type-options"] == "nosniff" and "server" not in answer.headers
     assert client.get("/nowhere").json()["error"]["type"] == "not_found"
-    assert client.get("/api/translate").status_code == 405
+    assert client.get("/api/translate").status_code == client.head("/api/translate").status_code == 405
+    assert client.head("/healthz").status_code == 200
+    assert client.get("/static/app.js/", headers={"host": "elsewhere"}).status_code == 404
 
 
 def test_openais_client_works_unmodified(server, models) -> None:
@@ -242,3 +305,7 @@ def test_libretranslates_client_works_unmodified(server, client, models) -> None
     assert [len(each) for each in found["alternatives"]] == [2, 2]
     assert "the languages are: en to de" in post(client, "/translate", 400, q="dog", source="en", target="fr")["error"]
     assert client.post("/translate", content=b"q", headers={"content-type": "text/plain"}).status_code == 415
+    assert client.post("/translate", data={"q": ["x"] * 70_000, "target": "de"}).status_code == 422
+    assert post(client, "/translate", 422, q=[1, 2], target="de")["error"].endswith(
+        "q.0: Input should be a valid string"
+    )

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,6 +136,23 @@ def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) 
             httpx.get(f"{server.url}/healthz")
 
 
+def test_ctrl_c_while_models_are_loaded_is_one_line(models) -> None:
+    command = [sys.executable, "-m", "heedful", "serve", models["translator"], "--port", "0", "--workers", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    children = ["ps", "-ww", "-o", "args=", "--ppid", str(process.pid)]
+    eventually(lambda: b"spawn_main" in subprocess.run(children, capture_output=True).stdout)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == (130, b"heedful: interrupted")
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(serve, ["x", "--port", port])
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use: choose" in str(result.exception)
+
+
 def test_a_model_that_is_not_there_is_a_users_mistake(run) -> None:
     assert b"there is no model folder nowhere" in run("serve", "nowhere", "--port", "0", code=2).stderr
 
@@ -147,7 +166,10 @@ def test_a_model_that_is_not_there_is_a_users_mistake(run) -> None:
         (["x", "--timeout", "0"], "--timeout is 0.0, but must be above 0"),
         (["x", "--api-key-file", "nowhere"], "cannot read the API keys in nowhere"),
         (["x", "--queue", "5"], "--max-texts is 128, more than --queue, which is 5"),
+        (["x", "--timeout", "nan"], "--timeout is nan, but must be above 0, and finite"),
+        (["x", "--timeout", "inf"], "--timeout is inf, but must be above 0, and finite"),
         (["x", "--host", "256.0.0.1"], "cannot listen on 256.0.0.1 port 8000"),
+        (["x", "--host", "a" * 70], "choose another --host"),
     ],
 )
 def test_other_mistakes(arguments: list[str], message: str) -> None:

@@ -33,6 +33,10 @@ def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
         )
     arguments = [*programs, *(["--quick"] if quick else [])]
     if model is not None:
+        from heedful.model_folder import check_model_folder
+
+        if check_model_folder(Path(model)).task != "translation":
+            raise UserError(f"{model} is no translation model")
         arguments += ["--model", str(Path(model).resolve())]
     result = subprocess.run([sys.executable, "-m", "benchmarks.speed", *arguments], cwd=root)
     sys.exit(result.returncode)

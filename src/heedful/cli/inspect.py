@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,15 +55,20 @@ def inspect(
     heedful inspect en-de --training
     """
     if training:
-        if text is not None or target is not None or image is not None or as_json:
-            raise UserError("--training looks at a run: it takes no text, --target, --image or --json")
+        if as_json or any(each is not None for each in (text, target, image, resolution)):
+            raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
         from heedful.inspection.training import training_page
 
         _write(training_page(Path(model)), out or "training.html")
         return
-    maps = (
-        _image_maps(model, image, resolution, device) if image is not None else _text_maps(model, text, target, device)
-    )
+    if image is not None:
+        if text is not None or target is not None:
+            raise UserError("--image looks at an image: it takes no text and no --target")
+        maps = _image_maps(model, image, resolution, device)
+    else:
+        if resolution is not None:
+            raise UserError("--resolution is the size of an image: give --image FILE too")
+        maps = _text_maps(model, text, target, device)
     if not as_json:
         _write(maps.html(), out or "attention.html")
         return
@@ -82,7 +88,12 @@ def _text_maps(model: str, text: str | None, target: str | None, device: str) ->
         raise UserError(f"{model} tells what images show: give --image FILE")
     if text is None:
         raise UserError(f'no text to look at: give it behind the model, as in heedful inspect {model} "A dog runs."')
-    return pipeline.attention(text, target)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        maps = pipeline.attention(text, target)
+    for each in caught:
+        click.echo(f"heedful: the text {each.message}", err=True)
+    return maps
 
 
 def _image_maps(model: str, image: str, resolution: str | None, device: str) -> AttentionMaps:
@@ -100,8 +111,12 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
 def _write(content: str, out: str) -> None:
     from heedful.files import write_file
 
+    path = Path(out)
     try:
-        write_file(Path(out), content)
+        if path.is_file() or not path.exists():
+            write_file(path, content)
+        else:  # a device or a pipe is written to, not replaced
+            path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}") from None
     click.echo(f"written to {out}", err=True)

@@ -77,6 +77,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
     try:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
+    except (KeyboardInterrupt, click.exceptions.Abort):  # click makes the latter of the former
+        print("heedful: interrupted", file=sys.stderr)
+        sys.exit(130)
     except UserError as error:
         fail(str(error))
     except OSError as error:
@@ -89,14 +92,9 @@ def main(arguments: list[str] | None = None) -> None:
         if not out_of_memory(error):
             raise
         fail("memory ran out: try a smaller --batch-size or fewer --workers")
-    except click.exceptions.Abort:
-        sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("heedful: interrupted", file=sys.stderr)
-        sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -53,8 +53,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
     if options["workers"] is not None and options["workers"] < 1:
         raise UserError(f"--workers is {options['workers']}, but must be at least 1")
     for name in ("timeout", "queue", "max_texts", "max_characters", "max_tokens", "max_body"):
-        if options[name] <= 0:
-            raise UserError(f"--{name.replace('_', '-')} is {options[name]}, but must be above 0")
+        if not 0 < options[name] < float("inf"):
+            raise UserError(f"--{name.replace('_', '-')} is {options[name]}, but must be above 0, and finite")
     if options["max_texts"] > options["queue"]:
         raise UserError(f"--max-texts is {options['max_texts']}, more than --queue, which is {options['queue']}")
     limits = Limits(

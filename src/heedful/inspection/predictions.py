@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from heedful.errors import not_numbers
+
 RUNNERS_UP = 5
 
 
@@ -38,6 +40,8 @@ def predictions(
 ) -> tuple[Prediction, ...]:
     """The predictions of some positions; where no answer is given, it is the likeliest."""
     shares_NV = logits_NV.double().softmax(-1).cpu()
+    if shares_NV.isnan().any():
+        raise not_numbers("scores")
     # One more than there are runners-up: the answer itself may be among them.
     best_NC = shares_NV.topk(min(RUNNERS_UP + 1, shares_NV.shape[-1])).indices
     found = []

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic
 
+import numpy as np
 import torch
 
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_map import AttentionMap, Kind
 from heedful.inspection.recorder import Model, recording_view
 from heedful.machine import flushed_denormals, one_thread
@@ -30,6 +31,8 @@ class Recording(Generic[Model]):
             recorder = self._recorders.get(name)
             if recorder is not None and recorder.weights is not None:
                 weights_HTS = recorder.weights[0].float().cpu().numpy()
+                if np.isnan(weights_HTS).any():
+                    raise not_numbers("attention weights")
                 found.append(AttentionMap(kind, layer, queries, keys, weights_HTS))
         return found
 
@@ -41,10 +44,8 @@ def one_look() -> Iterator[None]:
         yield
 
 
-def check_length(tokens: int, longest: int | None, what: str = "text") -> None:
+def check_length(tokens: int, longest: int | None, what: str = "text", advice: str = "give a shorter one") -> None:
     """Raise a UserError for a text that the model cannot take in one piece, or that is too long to be looked at."""
     limit = MOST_TOKENS if longest is None else min(longest, MOST_TOKENS)
     if tokens > limit:
-        raise UserError(
-            f"the {what} has {tokens:,} tokens, and at most {limit:,} can be looked into: give a shorter one"
-        )
+        raise UserError(f"the {what} has {tokens:,} tokens, and at most {limit:,} can be looked into: {advice}")

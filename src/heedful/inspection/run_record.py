@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heedful.config import read_json
 from heedful.errors import UserError
-from heedful.files import whole_lines
 
 Row = dict[str, Any]
+
+# Numbers that a row must have, by its kind.
+NUMBERS = {
+    "train": ("step", "loss", "learning_rate", "gradient_norm", "target_tokens", "padding", "seconds"),
+    "validation": ("step", "loss", "seconds"),
+    "failure": ("step",),
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class RunRecord:
     name: str
     family: str
     preset: str
-    training: dict[str, Any]
+    clip_norm: float | None
     choices: list[Row]
     starts_from_model: bool
     steps: list[Row]
@@ -44,14 +51,19 @@ def read_run(folder: Path) -> RunRecord:
     if not (run / "config.json").is_file():
         raise UserError(f"{folder} holds no training run: there is no {run / 'config.json'}")
     content = read_json(run / "config.json")
-    saved, data = content["saved"], content["requested"]["data"]
+    try:
+        resolved, choices = content["saved"]["resolved"], content["saved"]["choices"]
+        family, preset, training = (resolved[name] for name in ("family", "preset", "training"))
+        clip_norm, data = training["optimizer"]["clip_norm"], content["requested"]["data"]
+    except (KeyError, TypeError):
+        raise UserError(f"{run / 'config.json'} is broken: it does not hold the settings of a run") from None
     rows = _metrics(run / "metrics.jsonl")
     return RunRecord(
         name=folder.resolve().name,
-        family=saved["resolved"]["family"],
-        preset=saved["resolved"]["preset"],
-        training=saved["resolved"]["training"],
-        choices=saved["choices"],
+        family=family,
+        preset=preset,
+        clip_norm=clip_norm,
+        choices=choices,
         starts_from_model=bool(data.get("from_model") or data.get("start_from")),
         steps=_with_times([row for row in rows if row["kind"] in ("train", "validation")]),
         validations=[row for row in rows if row["kind"] == "validation"],
@@ -62,13 +74,35 @@ def read_run(folder: Path) -> RunRecord:
 
 
 def _metrics(file: Path) -> list[Row]:
-    rows = []
-    for number, line in enumerate(whole_lines(file) if file.exists() else [], 1):
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            raise UserError(f"{file} is broken: line {number} is not valid JSON") from None
-    return rows
+    return [_parsed(file, number, line, _row) for number, line in enumerate(_lines(file), 1)]
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """The lines of a file that may be long, and may be being written: without half a line at the end."""
+    if not file.exists():
+        return
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from (line for line in lines if line.endswith("\n"))
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is broken: it is not valid UTF-8") from None
+
+
+def _parsed(file: Path, number: int, line: str, parse: Callable[[Any], Row]) -> Row:
+    try:
+        return parse(json.loads(line))
+    except ValueError:
+        raise UserError(f"{file} is broken: line {number} is not valid JSON") from None
+    except (KeyError, TypeError, AttributeError):
+        raise UserError(f"{file} is broken: line {number} is not as heedful writes it") from None
+
+
+def _row(row: Row) -> Row:
+    """A row of the metrics, if it is one."""
+    for name in NUMBERS.get(row["kind"], ()):
+        if not isinstance(row[name], int | float):
+            raise TypeError
+    return row
 
 
 def _with_times(rows: list[Row]) -> list[Row]:
@@ -84,21 +118,24 @@ def _with_times(rows: list[Row]) -> list[Row]:
 def _finished(checkpoints: Path) -> bool:
     states = sorted(checkpoints.glob("step-*/state.json"))
     try:
-        return bool(states) and bool(json.loads(states[-1].read_text(encoding="utf-8"))["finished"])
-    except OSError:  # a run that goes on has replaced it meanwhile
+        return bool(states) and bool(read_json(states[-1]).get("finished"))
+    except UserError:  # a run that goes on has replaced it meanwhile
         return False
 
 
 def _summarised(file: Path) -> list[Row]:
     """How often each rule was applied to the data, and where first."""
     rules: dict[tuple[str, str], Row] = {}
-    if not file.exists():
-        return []
-    with file.open(encoding="utf-8") as lines:  # it may be long
-        for line in lines:
-            entry = json.loads(line)
-            if "rule" in entry:
-                first = {"files": entry.get("files") or [entry["file"]], "line": entry.get("line")}
-                fresh = {"rule": entry["rule"], "action": entry["action"], "count": 0, "first": first}
-                rules.setdefault((entry["rule"], entry["action"]), fresh)["count"] += 1
+    for number, line in enumerate(_lines(file), 1):
+        entry = _parsed(file, number, line, _rule)
+        if entry:
+            rules.setdefault((entry["rule"], entry["action"]), entry)["count"] += 1
     return list(rules.values())
+
+
+def _rule(entry: Row) -> Row:
+    """The rule that an entry of the data report tells of, and where; nothing, if the entry is of another kind."""
+    if "rule" not in entry:
+        return {}
+    first = {"files": entry.get("files") or [entry["file"]], "line": entry.get("line")}
+    return {"rule": entry["rule"], "action": entry["action"], "count": 0, "first": first}

@@ -41,7 +41,7 @@ def training_document(run: RunRecord) -> dict[str, Any]:
         "findings": [asdict(finding) for finding in diagnose(run)],
         "steps": _columns(run.steps),
         "validations": [_validation(row) for row in run.validations],
-        "clip_norm": run.training["optimizer"]["clip_norm"],
+        "clip_norm": run.clip_norm,
         "choices": run.choices,
         "data_report": run.data_report,
         "totals": {

@@ -55,7 +55,11 @@ def export_folder(folder: Path, out: Path, quantization: Quantization = "float32
     if out.exists():
         raise UserError(f"{out} already exists: choose another folder")
     loaded = load_model_folder(folder)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(dir=out.parent, prefix="writing-")
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}") from None
 
     def made(place: Path, precision: Quantization) -> Comparison:
         spec = convert(loaded)
@@ -65,12 +69,12 @@ def export_folder(folder: Path, out: Path, quantization: Quantization = "float32
         spec.save(str(place))
         return compare(loaded, ctranslate2.Translator(str(place), compute_type=precision, intra_threads=1))
 
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix="writing-") as temporary:
-        place = Path(temporary, "float32")
+    with temporary as inside:
+        place = Path(inside, "float32")
         comparison = made(place, "float32")
         _refuse_another_model(comparison)
         if quantization == "int8":
-            place = Path(temporary, "int8")
+            place = Path(inside, "int8")
             comparison = made(place, "int8")
             _refuse_if(float(np.median(comparison.differences)), TOLERANCE_INT8)
         shutil.copy(folder / "tokenizer.json", place)

@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.data.cleaning import clean_text
 from heedful.data.framing import Framed, frame
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.kv_cache import padded_length
 from heedful.machine import side_by_side
@@ -138,7 +138,10 @@ class Encoder:
         segments_BT = (torch.arange(length) >= first_B[:, None]).long()
         device = self.model.device
         result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
-        return list(result[: len(rows)].float().cpu().numpy())
+        found = result[: len(rows)].float().cpu().numpy()
+        if np.isnan(found).any():
+            raise not_numbers("answers")
+        return list(found)
 
 
 def listed(texts: Text | Iterable[Text]) -> list[Text]:

@@ -24,7 +24,7 @@ def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) 
     height, width = config.patch_size
     image = PatchImage(pixels_CHW, (height, width), config.pooling == "class_token")
     positions = Positions.on_a_grid(*image.grid, image.class_token)
-    check_length(len(positions.labels), None, "image")
+    check_length(len(positions.labels), None, "image", "look at it at a lower resolution")
     recording = Recording(model)
     with one_look():
         pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from heedful.data.images import ImageInput, load_image
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.patches import patch_grid
 from heedful.machine import side_by_side
@@ -77,6 +77,10 @@ class ImageClassifier:
             raise UserError(f"resolution is {height}x{width}, but must be at least 1")
         return height, width
 
+    def num_patches(self, size: Sequence[int]) -> int:
+        """How many patches an image of that height and width has."""
+        return math.prod(patch_grid(size, self.model.config.patch_size))
+
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
         for found in side_by_side(self._compute, self._batches(images), self.model.device):
@@ -85,12 +89,14 @@ class ImageClassifier:
     def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)
         for first in waiting:
-            patches = math.prod(patch_grid(first.shape[1:], self.model.config.patch_size))
-            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // patches)
+            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
             yield np.stack([first, *islice(waiting, rows - 1)])
 
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         count = len(images)
         pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
         logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
-        return logits_BV[:count].softmax(-1).cpu().numpy()
+        probabilities_BV = logits_BV[:count].softmax(-1).cpu().numpy()
+        if np.isnan(probabilities_BV).any():
+            raise not_numbers("answers")
+        return probabilities_BV

@@ -38,10 +38,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Partial:
-    """Something to show before the result is there."""
+    """Something to show before the result is there, in place of what was shown before or besides it."""
 
     number: int
     value: Any
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What clients are told of a model; `verbs` is what it can do."""
+    """What clients are told of a model; `verbs` is what it can do, `pairs` whether of two texts together."""
 
     name: str
     task: str
@@ -73,6 +74,7 @@ class ModelCard:
     source_language: str | None
     target_language: str | None
     labels: list[str] | None
+    pairs: bool
     verbs: list[str]
 
 

@@ -11,6 +11,7 @@ from heedful.config import from_dict
 from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
+from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
@@ -43,7 +44,7 @@ def save_random_models(folder: Path) -> list[Path]:
     for task, (head, labels) in ENCODERS.items():
         encoder = EncoderOnlyConfig(
             words.vocabulary_size, 12, 61, stack=stack, head=head, num_labels=len(labels),
-            special_tokens=words.special_tokens,
+            embedding=EmbeddingConfig(segments=2), special_tokens=words.special_tokens,
         )  # fmt: skip
         config = ModelConfig("encoder_only", task, encoder, labels=labels)
         save_model_folder(folder / task, EncoderOnly(encoder), words, config, "card")

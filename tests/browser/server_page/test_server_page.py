@@ -219,6 +219,20 @@ def test_answers_about_text(quiet_page, model: str, text: str, selector: str) ->
     assert page.all(selector) and page.all(shown)
 
 
+def test_a_pair_of_texts_is_judged_together(quiet_page) -> None:
+    page = quiet_page
+    page.open("classification")
+    first, second = "the red dog\nis blue", "the sea"
+    page.type(first)
+    page.one("[aria-label='Second text']").send_keys(second)
+    (found,) = page.api("/api/classify", model="classification", text=[[first, second]])["results"]
+    percents = [f"{100 * share:.0f} %" for share in sorted(found["probabilities"].values(), reverse=True)]
+    page.wait(lambda: page.texts(".ranking-value") == percents)
+    page.button("Attention").click()
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
+    assert all(percent in page.one(".attention-place").text for percent in percents)
+
+
 def test_dark_and_light(quiet_page) -> None:
     page = quiet_page
     set_dark(page.driver, True)

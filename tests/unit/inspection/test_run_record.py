@@ -43,3 +43,33 @@ def test_a_folder_without_a_run_and_a_broken_line_are_told(tmp_path: Path, write
         read_run(tmp_path)
     with pytest.raises(UserError, match=r"metrics\.jsonl is broken: line 2"):
         read_run(write_run([step_row(1)], end="{nonsense}\n"))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("metrics.jsonl", b"5\n", "line 1 is not as heedful writes it"),
+        ("metrics.jsonl", b'{"step": 1}\n', "line 1 is not as heedful writes it"),
+        ("metrics.jsonl", b'{"kind": "train", "step": "one"}\n', "line 1 is not as heedful writes it"),
+        ("metrics.jsonl", b"\xff\n", "it is not valid UTF-8"),
+        ("data-report.jsonl", b"garbage\n", "line 1 is not valid JSON"),
+        ("data-report.jsonl", b'{"rule": "duplicate"}\n', "line 1 is not as heedful writes it"),
+        ("config.json", b"{}", "it does not hold the settings of a run"),
+        ("config.json", b'{"saved": 5, "requested": 7}', "it does not hold the settings of a run"),
+    ],
+)
+def test_what_is_broken_is_named(write_run, step_row, file: str, content: bytes, message: str) -> None:
+    folder = write_run([step_row(1)])
+    (folder / "run" / file).write_bytes(content)
+    with pytest.raises(UserError, match=f"{file} is broken: {message}"):
+        read_run(folder)
+
+
+def test_half_a_data_report_and_a_broken_state_are_no_obstacle(write_run, step_row) -> None:
+    folder = write_run([step_row(1)])
+    (folder / "run" / "data-report.jsonl").write_text('{"rule": "x", "act')
+    (state,) = (folder / "run" / "checkpoints").glob("*/state.json")
+    for content in ("", "5", "{}"):
+        state.write_text(content)
+        record = read_run(folder)
+        assert (record.data_report, record.finished, len(record.steps)) == ([], False, 1)

@@ -147,6 +147,12 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         export_folder(folder, folder)
 
 
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "ours")
+    with pytest.raises(UserError, match=r"cannot write .*config\.json.theirs: File exists"):
+        export_folder(folder, folder / "config.json" / "theirs")
+
+
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match=r"pip install 'heedful\[ctranslate2\]'"):

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 
 import heedful
 from heedful.server.front import libretranslate, openai_routes, pages, service_routes, text_routes, translate_routes
-from heedful.server.front.errors import BROKEN, INVALID, KINDS, ApiError, Kind
+from heedful.server.front.errors import BAD_REQUEST, BROKEN, INVALID, KINDS, ApiError, Kind, misfits
 from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
 from heedful.server.front.openapi import describe
@@ -24,7 +24,14 @@ DESCRIPTION = "Transformers as a service: translation, text generation, classifi
 
 def build_app(pool: WorkerPool) -> Guard:
     """The application, on workers that run."""
-    app = FastAPI(title="heedful", version=heedful.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="heedful",
+        version=heedful.__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.desk = Desk(pool)
     app.state.metrics = Metrics()
     for module in (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages):
@@ -46,20 +53,19 @@ async def _api_error(request: Request, error: Any) -> JSONResponse:
 
 
 async def _invalid(request: Request, error: Any) -> JSONResponse:
-    """The first few things that do not fit, and where; what was sent is not sent back."""
-    found = [f"{_place(each['loc'][1:])}: {each['msg']}" for each in error.errors()]
-    return _answer(ApiError(INVALID, "; ".join(dict.fromkeys(found[:5]))))
-
-
-def _place(location: Any) -> str:
-    """Where in the body: names and numbers; which of several forms was tried tells nobody anything."""
-    parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
-    return ".".join(part for part in parts if part[:1].islower() or part.isdigit()) or "body"
+    found = error.errors()
+    if found[0]["type"] == "json_invalid":
+        return _answer(ApiError(INVALID, f"the body is not valid JSON, from character {found[0]['loc'][-1] + 1} on"))
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return _answer(ApiError(INVALID, "send JSON, with the header `Content-Type: application/json`"))
+    return _answer(ApiError(INVALID, misfits(found, 1)))
 
 
 async def _http_error(request: Request, error: Any) -> JSONResponse:
     kind = KINDS.get(error.status_code, Kind(error.status_code, "error", ""))
-    return _answer(ApiError(kind, str(error.detail), dict(error.headers or {})))
+    message = "the body cannot be read as JSON" if kind is BAD_REQUEST else str(error.detail)
+    return _answer(ApiError(kind, message, dict(error.headers or {})))
 
 
 async def _broken(request: Request, error: Exception) -> JSONResponse:

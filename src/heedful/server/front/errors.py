@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ KINDS = {
 }
 
 
+# Characters of a message, which may name what a client sent.
+LONGEST_MESSAGE = 2000
+
+
 @dataclass
 class ApiError(Exception):
     """An error to answer a request with."""
@@ -54,9 +60,26 @@ class ApiError(Exception):
     message: str
     headers: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if len(self.message) > LONGEST_MESSAGE:
+            self.message = f"{self.message[:LONGEST_MESSAGE]}..."
+
     def body(self) -> dict[str, dict[str, str]]:
         """What the client reads."""
         return {"error": {"type": self.kind.name, "message": self.message}}
+
+
+def misfits(errors: Sequence[Any], skip: int = 0) -> str:
+    """The first few things that do not fit, and where, without the first parts of each place; not what was sent."""
+    found = [f"{_place(each['loc'][skip:])}: {each['msg']}" for each in errors[:5]]
+    return "; ".join(dict.fromkeys(found))
+
+
+def _place(location: Iterable[str | int]) -> str:
+    """Where in the body: names and numbers; which of several forms was tried tells nobody anything."""
+    parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
+    names = [part for part in parts if part[:1].islower() or part.isdigit()]
+    return ".".join(part for part in names if part not in ("str", "int")) or "body"
 
 
 def try_again(kind: Kind, message: str) -> ApiError:

@@ -38,8 +38,8 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all events."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with aclosing(self.events) as events:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": self.first, "more_body": True})
             async for each in self._with_errors(events):
                 await send({"type": "http.response.body", "body": each, "more_body": True})

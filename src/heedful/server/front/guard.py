@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from heedful.server.front.errors import SLOW_BODY, TOO_LARGE, UNAUTHORIZED, ApiError
+from heedful.server.front.errors import BUSY, SLOW_BODY, TOO_LARGE, UNAUTHORIZED, ApiError, try_again
 from heedful.server.front.metrics import Metrics
 from heedful.server.settings import ServerSettings
 
@@ -38,6 +38,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ENCODED_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+# Bodies that are held at a time, in the size of the largest that there may be.
+LARGEST_BODIES = 16
 # How requests are counted whose client did not wait for the answer.
 CLIENT_GONE = 499
 
@@ -65,13 +67,16 @@ class Guard:
     def __init__(self, app: App, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.limits, self.metrics = app, settings.limits, metrics
         self.keys = Keys(settings.keys)
+        self.held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status = time.perf_counter(), CLIENT_GONE
+        begin, status, body = time.perf_counter(), CLIENT_GONE, bytearray()
+        if scope.get("method") == "HEAD":  # the server leaves the body away
+            scope = {**scope, "method": "GET"}
 
         async def send_on(message: Message) -> None:
             nonlocal status
@@ -86,19 +91,19 @@ class Guard:
 
         try:
             self._check_key(scope)
-            body = await self._read(scope, receive)
-            if body is not None:
-                await self._run(scope, body, receive, send_on)
+            if await self._read(scope, receive, body):
+                await self._run(scope, bytes(body), receive, send_on)
         except ApiError as error:
             await send_error(error, send_on)
         finally:
+            self.held -= len(body)
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.observe(route, status, time.perf_counter() - begin)
 
     def _check_key(self, scope: Scope) -> None:
         headers = dict(scope["headers"])
-        given = headers.get(b"x-api-key", b"").decode("latin-1")
-        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        given = headers.get(b"x-api-key", b"").decode("utf-8", "surrogateescape")
+        scheme, _, token = headers.get(b"authorization", b"").decode("utf-8", "surrogateescape").partition(" ")
         if scheme.lower() == "bearer":
             given = token.strip()
         authorized = self.keys.accept(given)
@@ -106,9 +111,8 @@ class Guard:
         if not authorized and scope["path"] not in OPEN_PATHS and not scope["path"].startswith("/static/"):
             raise unauthorized()
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body, or None if the client is gone; one that is too large is not read to its end."""
-        body = bytearray()
+    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> bool:
+        """Read the whole body, unless the client goes; one that is too large is not read to its end."""
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.limits.body_bytes:
             raise self._too_large()
@@ -117,12 +121,16 @@ class Guard:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return None
-                    body += message.get("body", b"")
+                        return False
+                    part = message.get("body", b"")
+                    body += part
+                    self.held += len(part)
                     if len(body) > self.limits.body_bytes:
                         raise self._too_large()
+                    if self.held > LARGEST_BODIES * self.limits.body_bytes:
+                        raise try_again(BUSY, "other requests are so large that there is no room for this one now")
                     if not message.get("more_body", False):
-                        return bytes(body)
+                        return True
         except TimeoutError:
             raise ApiError(SLOW_BODY, "the request did not arrive in time", {"Connection": "close"}) from None
 
@@ -149,7 +157,8 @@ class Guard:
         leaving = asyncio.ensure_future(leave())
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if answering.done():
+            # At its deadline it cancels itself, if it waits for a client that does not read.
+            if answering.done() and not answering.cancelled():
                 answering.result()
         finally:
             for task in (answering, leaving):

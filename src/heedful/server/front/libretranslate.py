@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError
+from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.guard import Keys, unauthorized
 from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
@@ -24,6 +24,8 @@ router = APIRouter(tags=["LibreTranslate"])
 TheDesk = Annotated[Desk, Depends(desk)]
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
+# A form is taken apart before its texts can be counted.
+MOST_FORM_FIELDS = 2**16
 # A mark, in whose place the description of a running server has its languages.
 LANGUAGES = "x-languages"
 
@@ -107,12 +109,16 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
         if kind == JSON:
             return LibreRequest.model_validate(json.loads(body))
         if kind == FORM:
-            fields = parse_qs(body.decode(), keep_blank_values=True, strict_parsing=bool(body))
+            fields = parse_qs(
+                body.decode(),
+                keep_blank_values=True,
+                strict_parsing=bool(body),
+                max_num_fields=MOST_FORM_FIELDS,
+            )
             single = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
             return LibreRequest.model_validate(single, strict=False)
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise ApiError(INVALID, "; ".join(found[:5])) from None
+        raise ApiError(INVALID, misfits(error.errors())) from None
     except (ValueError, RecursionError):
         raise ApiError(INVALID, f"the body is no valid {kind}") from None
     raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 # Marks, in whose place the description of a running server has its own limits and names (see `openapi.py`).
 LIMIT, MODELS = "x-limit", "x-models"
 TEXT = {LIMIT: "characters"}
-TEXTS = {LIMIT: "texts"}
+# Of a list, the first item that does not fit is told, and no other: there may be millions.
+SEVERAL = Field(min_length=1, fail_fast=True, json_schema_extra={LIMIT: "texts"})
 
 
 def _whole(value: Any) -> Any:
@@ -24,7 +25,7 @@ WHOLE = BeforeValidator(_whole)
 LARGEST_SEED = 2**53 - 1
 
 Text = Annotated[str, Field(json_schema_extra=TEXT)]
-Texts = Annotated[list[Text], Field(min_length=1, json_schema_extra=TEXTS)]
+Texts = Annotated[list[Text], SEVERAL]
 
 
 def model_name(*verbs: str) -> Any:
@@ -40,6 +41,14 @@ class Strict(BaseModel):
     """A body that holds nothing but what is described, each field of its own type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_members(cls, body: Any) -> Any:
+        """Each unknown member is an error of its own, so that they must not be counted in millions."""
+        if isinstance(body, dict) and len(body) > len(cls.model_fields):
+            raise ValueError(f"the body has {len(body)} members, and at most {len(cls.model_fields)} are described")
+        return body
 
 
 class Answer(BaseModel):
@@ -71,6 +80,7 @@ class ModelDescription(Answer):
     source_language: str | None
     target_language: str | None
     labels: list[str] | None
+    pairs: Annotated[bool, Field(description="Whether it labels pairs of texts, too.")]
 
 
 class ModelsAnswer(Answer):

@@ -12,11 +12,15 @@ import uvicorn
 
 from heedful.errors import UserError
 from heedful.server.front.app import build_app
+from heedful.server.front.connection import Connection
 from heedful.server.front.pool import WorkerPool
 from heedful.server.settings import ServerSettings
 
 # Connections that may wait to be taken.
 BACKLOG = 2048
+# Seconds that a connection is kept without a request: longer than usual clients keep theirs, which would else find it
+# closed as they use it.
+KEEP_ALIVE = 75
 
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
@@ -31,19 +35,22 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         await pool.start()
         config = uvicorn.Config(
             build_app(pool),
+            http=Connection,
             log_level="warning",
             access_log=False,
             server_header=False,
             lifespan="off",
+            timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
         )
+        server = _Server(config, pool)
+        # Also before the server is at it, and while it ends.
+        signal.signal(signal.SIGTERM, server.handle_exit)
         listening.listen(BACKLOG)  # from here on nobody is turned away
         address, actual_port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
-        # While it ends, being told so once more changes nothing.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        await _Server(config, pool).serve([listening])
+        await server.serve([listening])
     finally:
         listening.close()
         await pool.stop()
@@ -53,10 +60,16 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"cannot listen on {host} port {port}: {error}: choose another --host") from None
+    try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
     except OSError as error:
-        raise UserError(f"cannot listen on {host} port {port}: {error}") from None
+        listening.close()
+        raise UserError(
+            f"cannot listen on {host} port {port}: {error.strerror}: choose another --host or --port (0 is a free one)"
+        ) from None
     return listening
 
 

@@ -110,7 +110,7 @@ def floats(data: bytes) -> list[float]:
 async def attention(body: AttentionOfTextRequest | AttentionOfImageRequest, desk: TheDesk) -> Response:
     """Every attention weight for a text, or an image."""
     if isinstance(body, AttentionOfImageRequest):
-        answer = await desk.run(body.model, "attention_of_images", [body.image])
+        answer = await desk.run(body.model, "attention_of_images", [body.image], resolution=body.resolution)
     else:
         check_length([body.text, body.target or ""], desk.limits)
         options = {} if body.target is None else {"target": body.target}

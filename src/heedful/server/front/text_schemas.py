@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from heedful.server.front.schemas import (
     LARGEST_SEED,
     LIMIT,
+    SEVERAL,
     TEXT,
-    TEXTS,
     WHOLE,
     Answer,
     Remarks,
@@ -25,6 +25,10 @@ ImageData = Annotated[
     str,
     Field(min_length=1, description="An image file (PNG, JPEG, ...) as base64, or as a data: URL of it."),
 ]
+
+
+Side = Annotated[int, Field(ge=1, le=1024), WHOLE]
+Resolution = Side | Annotated[list[Side], Field(min_length=2, max_length=2)] | None
 
 
 class GenerateRequest(Strict):
@@ -80,7 +84,7 @@ class ClassifyTextRequest(Strict):
     """A text, or several, or several pairs of texts, to label."""
 
     model: str | None = model_name("classify")
-    text: Text | Annotated[list[Text | Pair], Field(min_length=1, json_schema_extra=TEXTS)]
+    text: Text | Annotated[list[Text | Pair], SEVERAL]
 
 
 class ClassifyImageRequest(Strict):
@@ -88,11 +92,7 @@ class ClassifyImageRequest(Strict):
 
     model: str | None = model_name("classify_images")
     image: ImageData
-    resolution: (
-        Annotated[int, Field(ge=1, le=1024), WHOLE]
-        | Annotated[list[Annotated[int, Field(ge=1, le=1024), WHOLE]], Field(min_length=2, max_length=2)]
-        | None
-    ) = None
+    resolution: Resolution = None
 
 
 class LabelResult(Answer):
@@ -144,7 +144,7 @@ class FillRequest(Strict):
     """A text with one or more `[MASK]`, or several such texts."""
 
     model: str | None = model_name("fill")
-    text: MaskedText | Annotated[list[MaskedText], Field(min_length=1, json_schema_extra=TEXTS)]
+    text: MaskedText | Annotated[list[MaskedText], SEVERAL]
     top: Annotated[int, Field(ge=1, le=100), WHOLE] = 5
 
 
@@ -192,10 +192,11 @@ class AttentionOfTextRequest(Strict):
 
 
 class AttentionOfImageRequest(Strict):
-    """An image to look into."""
+    """An image to look into, at its training's size or at another `resolution`."""
 
     model: str | None = model_name("attention_of_images")
     image: ImageData
+    resolution: Resolution = None
 
 
 class AttentionAnswer(BaseModel):
@@ -210,3 +211,4 @@ class AttentionAnswer(BaseModel):
     maps: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     image: dict[str, Any] | None
+    remarks: Remarks

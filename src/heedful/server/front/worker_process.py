@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from typing import Any
 
 from heedful.errors import UserError
 from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Done, Failed, ModelCard, Partial, Ready, Refused
 from heedful.server.settings import ServerSettings
+
+# Partial answers that wait for a client, where each holds what those before it do.
+MOST_REPLACED = 16
 
 
 class WorkerLostError(Exception):
@@ -45,14 +52,17 @@ class WorkerProcess:
         own, its = socket.socketpair()
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
-        await asyncio.to_thread(self.process.start)
+        with _blocked_signals():
+            self.process.start()
         its.close()
         self.reader, self.writer = await asyncio.open_connection(sock=own)
         try:
             (first,) = await read_frame(self.reader)
-        except asyncio.IncompleteReadError:
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.writer.close()
             raise UserError("a worker ended before it had loaded its models, perhaps for lack of memory") from None
         if isinstance(first, Refused):
+            self.writer.close()
             raise UserError(first.message)
         assert isinstance(first, Ready)
         self.models, self.device, self.ready = first.models, first.device, True
@@ -89,6 +99,8 @@ class WorkerProcess:
             return
         if isinstance(message, Partial):
             assert ticket.partials is not None
+            if message.replaces and ticket.partials.qsize() >= MOST_REPLACED:  # the client is slow
+                ticket.partials.get_nowait()
             ticket.partials.put_nowait(message.value)
             return
         del self.tickets[message.number]
@@ -109,8 +121,23 @@ class WorkerProcess:
             self.process.kill()
 
 
+@contextmanager
+def _blocked_signals() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends by its connection."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # a process of multiprocessing's own, whose start would lift the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(connection: socket.socket, settings: ServerSettings) -> None:
     # Imported there, not here: the front process does without torch.
     from heedful.server.worker.loop import work
 
     work(connection, settings)
+    os._exit(0)  # to take torch apart would take half a second

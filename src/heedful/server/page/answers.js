@@ -15,7 +15,7 @@ const KINDS = {
     title: "Label",
     placeholder: "Type a text; its label appears next to it",
     path: "/api/classify",
-    body: (text) => (text.trim() ? { text } : null),
+    body: (text, second) => (text.trim() ? { text: second ? [[text, second]] : text } : null),
     draw: (answer) => [ranking(answer.results[0].probabilities)],
     say: (answer) => `Label: ${answer.results[0].label}`,
   },
@@ -53,20 +53,21 @@ export class AnswerWorkspace {
     this.controller = null;
     this.askSoon = debounced(() => this.ask(), 300);
     this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
-    this.source = new SourceField({
-      label: "Text", placeholder: this.kind.placeholder,
-      oninput: () => {
-        clearNotice("error");
-        this.askSoon();
-      },
-    });
+    const oninput = () => {
+      clearNotice("error");
+      this.askSoon();
+    };
+    this.source = new SourceField({ label: "Text", placeholder: this.kind.placeholder, oninput });
+    const placeholder = "A second text, if the model is to judge two together";
+    this.second = model.pairs ? new SourceField({ label: "Second text", placeholder, oninput }) : null;
+    const fields = [this.source, this.second].filter((field) => field).map((field) => field.element);
     this.output = element("div", { class: "answer" }, this.empty());
     const tools = exportButtons(() => JSON.stringify(this.answer, null, 2), `${this.kind.title.toLowerCase()}.json`);
     const mask = button("Insert [MASK]", () => this.insert("[MASK]"), { class: "quiet", hidden: !this.asksForMask() });
     const card = element(
       "div",
       { class: "card pair" },
-      pane("Text", "Text", [mask], this.source.element),
+      pane("Text", "Text", [mask], ...fields),
       pane(this.kind.title, this.kind.title, tools, this.output),
     );
     this.element = workspaceOf([card], this.attention);
@@ -74,6 +75,11 @@ export class AnswerWorkspace {
 
   focus() {
     this.source.input.focus();
+  }
+
+  /** The second text of a pair, or null. */
+  secondText() {
+    return this.second?.value.trim() || null;
   }
 
   asksForMask() {
@@ -95,7 +101,7 @@ export class AnswerWorkspace {
     this.controller?.abort();
     const controller = new AbortController();
     this.controller = controller;
-    const body = this.kind.body(this.source.value);
+    const body = this.kind.body(this.source.value, this.secondText());
     if (body === null) {
       this.answer = null;
       this.output.replaceChildren(this.empty());
@@ -115,8 +121,10 @@ export class AnswerWorkspace {
   }
 
   async loadAttention(signal) {
-    const [text] = linesOf(this.source.value);
-    return text ? call("/api/attention", { model: this.model.name, text }, signal) : null;
+    // Where each line is a text of its own, the first is looked at.
+    const text = this.model.task === "encoder" ? linesOf(this.source.value)[0] : this.source.value.trim();
+    const target = this.secondText();
+    return text ? call("/api/attention", { model: this.model.name, text, target }, signal) : null;
   }
 }
 

@@ -15,11 +15,17 @@ from PIL import Image
 from heedful.data.images import read_image
 from heedful.errors import UserError
 from heedful.pipelines.classification import Classification
+from heedful.server.worker.task import remarks
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
 # Pixels of an image: a small file may unpack to a huge one.
 MOST_PIXELS = 2**25
+# Formats of images; Pillow reads some others by starting programs.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
+MOST_PATCHES = 2**12
+MOST_WEIGHTS = 2**23
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,20 @@ def _classify(pipeline: Any, texts: list[Any], options: dict[str, Any]) -> list[
 
 
 def _classify_images(pipeline: Any, images: list[str], options: dict[str, Any]) -> list[Any]:
-    resolution = options["resolution"]
     opened = [open_image(image) for image in images]
-    found = pipeline.classify(opened, tuple(resolution) if isinstance(resolution, list) else resolution)
-    return [_classification(each) for each in found]
+    return [_classification(each) for each in pipeline.classify(opened, _resolution(pipeline, options))]
+
+
+def _resolution(pipeline: Any, options: dict[str, Any]) -> tuple[int, int] | None:
+    """The height and width that images are made to, if not to those of the training."""
+    given = options["resolution"]
+    if given is None:
+        return None
+    size: tuple[int, int] = pipeline.size(tuple(given) if isinstance(given, list) else given)
+    patches = pipeline.num_patches(size)
+    if patches > MOST_PATCHES:
+        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
+    return size
 
 
 def _classification(result: Classification) -> dict[str, Any]:
@@ -66,12 +82,28 @@ def _alternatives(pipeline: Any, texts: list[str], options: dict[str, Any]) -> l
 
 
 def _attention(pipeline: Any, inputs: list[str], options: dict[str, Any]) -> list[bytes]:
-    # As bytes: these are large, and the front process has no need to know what they hold.
-    return [json.dumps(pipeline.attention(text, **options).to_json()).encode() for text in inputs]
+    answers = []
+    for text in inputs:
+        with remarks() as found:
+            maps = pipeline.attention(text, **options)
+        answers.append(_document(maps, [f"the text {remark}" for _, remark in found]))
+    return answers
 
 
 def _attention_of_images(pipeline: Any, images: list[str], options: dict[str, Any]) -> list[bytes]:
-    return [json.dumps(pipeline.attention(open_image(image)).to_json()).encode() for image in images]
+    resolution = _resolution(pipeline, options)
+    return [_document(pipeline.attention(open_image(image), resolution), []) for image in images]
+
+
+def _document(maps: Any, found: list[str]) -> bytes:
+    """The answer as bytes: it is large, and the front process has no need to know what it holds."""
+    weights = sum(each.weights.size for each in maps.maps)
+    if weights > MOST_WEIGHTS:
+        raise UserError(
+            f"there are {weights:,} attention weights: the server gives {MOST_WEIGHTS:,}: ask for something shorter, "
+            "or look into it with `heedful inspect`"
+        )
+    return json.dumps({**maps.to_json(), "remarks": found}).encode()
 
 
 DIRECT_VERBS = {
@@ -91,7 +123,7 @@ def open_image(encoded: str) -> Image.Image:
     if encoded.startswith("data:"):
         encoded = encoded.partition(",")[2]
     try:
-        image = read_image(Image.open(io.BytesIO(base64.b64decode(encoded, validate=True))))
+        image = read_image(Image.open(io.BytesIO(base64.b64decode(encoded, validate=True)), formats=FORMATS))
     except (binascii.Error, ValueError):
         raise UserError("the image is not valid base64") from None
     except Exception as error:  # Pillow's readers of broken files raise exceptions of all kinds

@@ -99,7 +99,13 @@ class Engine:
             return
         self.tokens += scheduler.num_running + len(results)
         for result in results:
-            self.places.pop(result.index).listener.done(result.index, result.hypotheses)
+            place = self.places.pop(result.index, None)
+            if place is None:  # another of its request's sentences has failed
+                continue
+            try:
+                place.listener.done(result.index, result.hypotheses)
+            except Exception as error:  # one request must not take the others along
+                place.listener.failed(error)
 
     def _drop(self, key: tuple[str, DecodingOptions], error: Exception) -> None:
         """All sentences of a scheduler fail with it."""

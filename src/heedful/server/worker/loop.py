@@ -56,6 +56,7 @@ STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, 
 def work(connection: socket.socket, settings: ServerSettings) -> None:
     """The whole of a worker process."""
     # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
+    # Where signals can be blocked, they were when this process started.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -64,13 +65,13 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
     torch.set_flush_denormal(True)
     channel = Channel(connection)
     try:
-        pipelines = {name: _load(folder, settings) for name, folder in settings.models.items()}
+        try:
+            pipelines = {name: _load(folder, settings) for name, folder in settings.models.items()}
+        except (UserError, OSError) as error:
+            channel.send([Refused(str(error))])
+            return
         cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
         channel.send([Ready(cards, choose_device(settings.device).type)])
-    except UserError as error:
-        channel.send([Refused(str(error))])
-        return
-    try:
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
         return
@@ -91,6 +92,7 @@ def _card(name: str, pipeline: Any) -> ModelCard:
         config.source_language,
         config.target_language,
         list(config.labels) or None,
+        isinstance(pipeline, Classifier) and pipeline.model.config.embedding.segments > 1,
         next(verbs for kind, verbs in ABILITIES if isinstance(pipeline, kind)),
     )
 

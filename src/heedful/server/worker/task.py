@@ -41,9 +41,9 @@ class Reply:
         self.number, self.send = number, send
         self.remarks: list[tuple[int, str]] = []
 
-    def partial(self, value: Any) -> None:
+    def partial(self, value: Any, replaces: bool = False) -> None:
         """Show something before the end."""
-        self.send(Partial(self.number, value))
+        self.send(Partial(self.number, value, replaces))
 
     def done(self, value: Any) -> None:
         """Give the result."""

@@ -82,7 +82,7 @@ class TranslationTask:
         so_far = self.translator.text_of(tokens).rstrip("\ufffd")
         if so_far != text.so_far.get(index):
             text.so_far[index] = so_far
-            self.reply.partial(text.partial())
+            self.reply.partial(text.partial(), replaces=True)
 
     def _finish(self) -> None:
         finish = partial(self.translator.finish, alignment=self.alignment)

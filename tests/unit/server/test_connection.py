@@ -1,0 +1,46 @@
+"""Connections whose client does not say what it wants."""
+
+import asyncio
+import socket
+
+import uvicorn
+
+from heedful.server.front import connection
+from heedful.server.front.connection import Connection
+
+
+async def slow(scope, receive, send):
+    await asyncio.sleep(0.5)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 0.4)
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    async def until_it_closes(port, *parts):
+        """What the server answers to parts of requests, each sent when the one before it is answered."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for part in parts[:-1]:
+            writer.write(part)
+            await reader.readuntil(b"ok")
+        writer.write(parts[-1])
+        rest = await reader.read()
+        writer.close()
+        return rest
+
+    async def ask(port):
+        # Answers take longer than a head may, and are given; a further head does not come.
+        several = (b"",), (request[:9],), (request, request, request[:9])
+        assert await asyncio.gather(*(until_it_closes(port, *parts) for parts in several)) == [b""] * 3
+
+    async def run():
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = uvicorn.Server(uvicorn.Config(slow, http=Connection, lifespan="off", log_level="warning"))
+            serving = asyncio.create_task(server.serve([listening]))
+            await asyncio.wait_for(ask(listening.getsockname()[1]), 30)
+            server.should_exit = True
+            await serving
+
+    asyncio.run(run())

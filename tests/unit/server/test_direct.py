@@ -1,0 +1,53 @@
+"""The limits of what is computed in one go."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from heedful.errors import UserError
+from heedful.inspection.attention_map import AttentionMap, Positions
+from heedful.inspection.attention_maps import AttentionMaps
+from heedful.server.worker import direct
+
+
+def encoded(kind: str, size=(7, 5)) -> str:
+    buffer = io.BytesIO()
+    Image.new("RGB", size, (3, 5, 7)).save(buffer, kind)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
+def test_usual_formats_are_read(kind: str) -> None:
+    assert direct.open_image(f"data:image/x;base64,{encoded(kind)}").size == (7, 5)
+
+
+def test_formats_that_are_read_by_other_programs_are_refused() -> None:
+    with pytest.raises(UserError, match="the image cannot be read: UnidentifiedImageError"):
+        direct.open_image(encoded("EPS"))
+
+
+def test_a_large_image_is_refused_before_it_is_unpacked(monkeypatch) -> None:
+    monkeypatch.setattr(direct, "MOST_PIXELS", 34)
+    with pytest.raises(UserError, match="7 x 5 pixels, more than 34"):
+        direct.open_image(encoded("PNG"))
+
+
+def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
+    positions = Positions.in_a_row(list("abc"))
+    weights = np.full((2, 3, 3), 1 / 3, np.float32)
+    maps = AttentionMaps(
+        "m", "encoder_only", {"source": positions}, [AttentionMap("encoder", 0, *["source"] * 2, weights)]
+    )
+
+    class Pipeline:
+        def attention(self, text: str) -> AttentionMaps:
+            return maps
+
+    monkeypatch.setattr(direct, "MOST_WEIGHTS", 18)
+    assert len(direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a", "b"], {})) == 2
+    monkeypatch.setattr(direct, "MOST_WEIGHTS", 17)
+    with pytest.raises(UserError, match="there are 18 attention weights: the server gives 17"):
+        direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a"], {})

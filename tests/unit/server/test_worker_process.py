@@ -1,0 +1,34 @@
+"""What a worker process is told, and what waits for its clients."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from heedful.server.front.worker_process import MOST_REPLACED, Ticket, WorkerProcess, _blocked_signals
+from heedful.server.messages import Partial
+from heedful.server.settings import ServerSettings
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_slow_client_misses_what_was_replaced_and_nothing_else(replaces: bool) -> None:
+    async def run() -> list[int]:
+        worker = WorkerProcess(ServerSettings({}), lambda lost: None)
+        queue = asyncio.Queue()
+        worker.tickets[1] = Ticket(1, 1, asyncio.get_running_loop().create_future(), queue)
+        for value in range(50):
+            worker._take(Partial(1, value, replaces))
+        return [queue.get_nowait() for _ in range(queue.qsize())]
+
+    assert asyncio.run(run()) == list(range(50))[-MOST_REPLACED if replaces else 0 :]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked here")
+def test_a_process_is_started_deaf_to_ctrl_c() -> None:
+    program = "import signal; print(*sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+    with _blocked_signals():
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.stdout.split() == [str(int(signal.SIGINT)), str(int(signal.SIGTERM))]
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
