@@ -36,7 +36,8 @@ class Connection:
 
     async def send(self, method: str, path: str, body: bytes = b"", length: int | None = None) -> None:
         """Send a request, and wait for nothing."""
-        if self.writer is None or self.writer.is_closing():
+        # The server closes what has been idle for long.
+        if self.writer is None or self.writer.is_closing() or self.reader.at_eof():
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         size = len(body) if length is None else length
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{TYPE}Content-Length: {size}\r\n\r\n"
