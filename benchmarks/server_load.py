@@ -25,7 +25,7 @@ from http_load import Connection, in_another_process, lines_of, metrics, percent
 COMMAND = "python benchmarks/server_load.py --model {model} --source {source}"
 CLIENTS = 64
 SECONDS = 60.0
-RECOVERY_SECONDS = 10.0
+RECOVERY_SECONDS = 30.0
 MOST_CONNECTIONS = 2000
 # What sentences may end with: `heedful translate` does not translate a line again that it has had.
 ENDS = ".!?;:,…)-/"
