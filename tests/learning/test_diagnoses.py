@@ -113,8 +113,8 @@ def test_a_run_that_explodes_is_called_diverged(tmp_path: Path, lines: list[str]
 
 
 def test_a_run_that_loses_what_it_had_learned_is_called_diverged(tmp_path: Path, lines: list[str]) -> None:
-    # The rate grows by 0.002 a step, and no warm-up ever ends.
-    growing = {"kind": "inverse_square_root", "learning_rate": 20.0, "warmup_steps": 10_000}
+    # The rate grows by 0.006 a step, and no warm-up ever ends.
+    growing = {"kind": "inverse_square_root", "learning_rate": 60.0, "warmup_steps": 10_000}
     record = classifier(tmp_path, with_dogs(lines), lines, 150, **growing)
     assert verdict(record) == "divergence"
     assert "lost again" in diagnose(record)[0].evidence
