@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +134,20 @@ def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) 
             assert [each.result().status_code for each in running] == [200, 200]
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{server.url}/healthz")
+
+
+def test_ctrl_c_while_models_are_loaded_is_one_line(models) -> None:
+    command = [sys.executable, "-m", "heedful", "serve", models["translator"], "--port", "0", "--workers", "1"]
+
+    def heed_ctrl_c() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells let what runs in the background ignore it
+
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=heed_ctrl_c)
+    children = ["ps", "-ww", "-o", "args=", "--ppid", str(process.pid)]
+    eventually(lambda: b"spawn_main" in subprocess.run(children, capture_output=True).stdout)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == (130, b"heedful: interrupted")
 
 
 def test_a_port_that_is_taken() -> None:
