@@ -39,7 +39,9 @@ class Limit:
         if self.config.epochs is not None:
             return (position.epoch + position.batch / batches_in_epoch) / self.config.epochs
         if self.budget is not None:
-            return min(1.0, self.clock.elapsed() / max(self.budget - self.reserve, 1e-9))
+            # The preparation of the data counts as time, but not as training: the learning rate rises after it.
+            steps = self.budget - self.reserve - state.began
+            return min(1.0, (self.clock.elapsed() - state.began) / max(steps, 1e-9))
         return None
 
     def over(self, state: RunState) -> bool:

@@ -98,6 +98,8 @@ class Trainer(Generic[AnyBatch]):
     def run(self) -> bool:
         """Train to the end; False if it was asked to stop before that."""
         self.model.train()
+        if self.state.position.step == 0:
+            self.state.began = self.clock.elapsed()
         with ThreadPoolExecutor(1) as ahead:
             # One step at least: a budget may be used up by the preparation of the data.
             while not self.state.finished and (self.state.position.step == 0 or not self.limit.over(self.state)):

@@ -24,7 +24,7 @@ class RunState:
     `validations_passed` counts the validations that were due so far, by the share of the run that was over.
     `best_rank` is that of the validation whose weights are kept (see `Validation.rank`).
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
-    `validating` the time that all of them have taken.
+    `validating` the time that all of them have taken; the first step began `began` seconds after the run.
     """
 
     position: Position = field(default_factory=Position)
@@ -34,6 +34,7 @@ class RunState:
     validations_passed: int = 0
     split: int = 1
     elapsed: float = 0.0
+    began: float = 0.0
     reserve: float = 0.0
     validating: float = 0.0
     finished: bool = False

@@ -32,6 +32,19 @@ def test_a_budget_counts_the_time_of_earlier_starts_and_keeps_a_reserve() -> Non
     assert limit.over(at())
 
 
+def test_the_preparation_takes_time_but_no_share_of_the_training() -> None:
+    clock = Clock()
+    limit = Limit(LimitConfig(budget="100s"), SavingConfig(), clock)
+    clock.before = 40.0
+    state = at()
+    state.began = 40.0
+    assert 0 <= limit.progress(state, 1) < 0.01
+    clock.before = 70.0
+    assert 0.5 <= limit.progress(state, 1) < 0.51
+    clock.before = 100.0
+    assert limit.over(state)
+
+
 def test_without_limit_patience_decides() -> None:
     limit = Limit(LimitConfig(patience=3), SavingConfig(validate_every_steps=50), Clock())
     assert limit.progress(at(1000), 1) is None
