@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from heedful.cores import available_cores
 from heedful.inspection.diagnosis import diagnose, verdict
 from heedful.inspection.run_record import read_run
 
@@ -22,7 +23,7 @@ def environment() -> dict[str, str]:
         "python": platform.python_version(),
         "heedful": version("heedful"),
         **{name: version(name) for name in PACKAGES},
-        "machine": f"{platform.machine()}, {cpu_name()}",
+        "machine": f"{platform.machine()}, {cpu_name()}, cores used: {available_cores()}",
     }
 
 
