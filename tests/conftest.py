@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from heedful.data.tokenizer import Tokenizer
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from preloaded import PreloadedCommand
 
 # Tests run side by side: operations split over all cores would wait for each other.
@@ -111,3 +114,14 @@ def quick_copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def make_sentences() -> Callable[..., list[str]]:
     return sentences
+
+
+@pytest.fixture
+def untrained_model(tmp_path: Path) -> Path:
+    """The folder of a small translation model with random weights."""
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29)
+    config = ModelConfig("encoder_decoder", "translation", settings)
+    save_model_folder(tmp_path / "model", EncoderDecoder(settings), tokenizer, config, "card")
+    return tmp_path / "model"

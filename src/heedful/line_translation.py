@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from heedful.alignment import pharaoh
@@ -61,45 +61,21 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    pending: deque[tuple[Chunk, Future[list[Answer]]]] = deque()
-    executor: ProcessPoolExecutor | None = None
+    work = _Work(settings, workers, write, remark)
     others = set(multiprocessing.active_children())
     # Samples are drawn anew for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
-
-    def finish(chunk: Chunk, found: list[Answer]) -> None:
-        chunk.fill(found)
-        for number, answer in enumerate(chunk.answers, chunk.first):
-            for text in answer.remarks:
-                remark(number, text)
-        write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
-
-    def finish_oldest() -> None:
-        chunk, future = pending.popleft()
-        finish(chunk, future.result())
-
     first = 1
     try:
         for lines in chunks(read, CHUNK_LINES):
             if lines is None:  # nothing more to read for now: hand out what there is
-                while pending:
-                    finish_oldest()
+                work.finish()
                 continue
             if first == 1:
                 lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
-            if executor is None and workers > 1 and len(lines) == CHUNK_LINES:
-                # Only long input is worth starting processes for.
-                executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
-            chunk = recent.look_up(first, lines)
-            if executor:
-                pending.append((chunk, executor.submit(translate_chunk, settings, first, chunk.new_lines)))
-                if len(pending) > 2 * workers:
-                    finish_oldest()
-            else:
-                finish(chunk, translate_chunk(settings, first, chunk.new_lines))
+            work.take(recent.look_up(first, lines))
             first += len(lines)
-        while pending:
-            finish_oldest()
+        work.finish()
     except BrokenProcessPool:
         raise UserError(
             "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
@@ -109,8 +85,44 @@ def translate_lines(
             process.terminate()
         raise
     finally:
-        if executor:
-            executor.shutdown(wait=False, cancel_futures=True)
+        if work.executor:
+            work.executor.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass
+class _Work:
+    """Chunks that are translated, here or by processes of their own, and handed out in order."""
+
+    settings: LineSettings
+    workers: int
+    write: Callable[[list[str], int], None]
+    remark: Callable[[int, str], None]
+    executor: ProcessPoolExecutor | None = None
+    pending: deque[tuple[Chunk, Future[list[Answer]]]] = field(default_factory=deque)
+
+    def take(self, chunk: Chunk) -> None:
+        """Translate a chunk, or have it translated: only long input is worth starting processes for."""
+        if self.executor is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
+            self.executor = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"), _start_worker)
+        if self.executor is None:
+            self._hand_out(chunk, translate_chunk(self.settings, chunk.first, chunk.new_lines))
+            return
+        future = self.executor.submit(translate_chunk, self.settings, chunk.first, chunk.new_lines)
+        self.pending.append((chunk, future))
+        self.finish(2 * self.workers)
+
+    def finish(self, but: int = 0) -> None:
+        """Wait for all chunks, the oldest first, but for so many, and hand them out."""
+        while len(self.pending) > but:
+            chunk, future = self.pending.popleft()
+            self._hand_out(chunk, future.result())
+
+    def _hand_out(self, chunk: Chunk, found: list[Answer]) -> None:
+        chunk.fill(found)
+        for number, answer in enumerate(chunk.answers, chunk.first):
+            for text in answer.remarks:
+                self.remark(number, text)
+        self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
 
 
 def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:

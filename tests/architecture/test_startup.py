@@ -5,14 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-import torch
-
 from heedful.cli.main import VERBS
 from heedful.cli.train import train
-from heedful.data.tokenizer import Tokenizer
-from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 
 HELP = [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
 HELP += [["train", kind, "--help"] for kind in train.commands]
@@ -50,20 +44,10 @@ def test_help_needs_nothing_but_click() -> None:
         assert {top(name) for name in names} == {"click", "heedful"}, arguments
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    torch.manual_seed(1)
-    tokenizer = Tokenizer.train(["red dog"], 263)
-    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29)
-    config = ModelConfig("encoder_decoder", "translation", settings)
-    save_model_folder(tmp_path / "model", EncoderDecoder(settings), tokenizer, config, "card")
-    return tmp_path / "model"
-
-
-def test_a_translation_waits_for_little_but_torch(model: Path, tmp_path: Path) -> None:
+def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("red dog\n")
     files = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
-    (names,) = imported([["translate", str(model), "--max-length", "3", *files]], preloaded=("torch",))
+    (names,) = imported([["translate", str(untrained_model), "--max-length", "3", *files]], preloaded=("torch",))
     assert (tmp_path / "out").read_text().count("\n") == 1
     # Nothing for images, progress, scores or servers, and no part of torch that `import torch` goes without.
     assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "tokenizers"}

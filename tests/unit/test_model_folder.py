@@ -60,16 +60,6 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         load_model_folder(tmp_path)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    torch.manual_seed(1)
-    tokenizer = Tokenizer.train(["red dog"], 263)
-    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29)
-    config = ModelConfig("encoder_decoder", "translation", settings)
-    save_model_folder(tmp_path, EncoderDecoder(settings), tokenizer, config, "card")
-    return tmp_path
-
-
 def logits(model: torch.nn.Module) -> torch.Tensor:
     inputs = torch.tensor([[5, 7, 11]]), torch.tensor([3]), torch.tensor([[3, 13]])
     with torch.inference_mode():
@@ -90,44 +80,46 @@ def mapped_kilobytes(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what lies where in memory")
-def test_weights_lie_in_the_file_where_processes_share_them(folder: Path) -> None:
-    model = load_model_folder(folder).network
+def test_weights_lie_in_the_file_where_processes_share_them(untrained_model: Path) -> None:
+    model = load_model_folder(untrained_model).network
     logits(model)
-    sizes = mapped_kilobytes(folder)
+    sizes = mapped_kilobytes(untrained_model)
     size = sum(parameter.nbytes for parameter in model.parameters()) // 1024
     assert sizes["Rss:"] > 0.9 * size
     assert sizes["Private_Dirty:"] == sizes["Anonymous:"] == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what lies where in memory")
-def test_windows_gets_a_copy_for_it_replaces_no_mapped_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mapped = load_model_folder(folder).network
+def test_windows_gets_a_copy_for_it_replaces_no_mapped_file(
+    untrained_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped = load_model_folder(untrained_model).network
     monkeypatch.setattr(sys, "platform", "win32")
-    copied = load_model_folder(folder).network
+    copied = load_model_folder(untrained_model).network
     assert torch.equal(logits(copied), logits(mapped))
     del mapped
     gc.collect()
-    assert mapped_kilobytes(folder) == {}
+    assert mapped_kilobytes(untrained_model) == {}
 
 
-def test_training_a_loaded_model_leaves_its_file_alone(folder: Path) -> None:
-    model, before = load_model_folder(folder).network, (folder / "model.safetensors").read_bytes()
+def test_training_a_loaded_model_leaves_its_file_alone(untrained_model: Path) -> None:
+    model, before = load_model_folder(untrained_model).network, (untrained_model / "model.safetensors").read_bytes()
     expected = logits(model)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.5)
     assert not torch.equal(logits(model), expected)
-    assert (folder / "model.safetensors").read_bytes() == before
-    assert torch.equal(logits(load_model_folder(folder).network), expected)
+    assert (untrained_model / "model.safetensors").read_bytes() == before
+    assert torch.equal(logits(load_model_folder(untrained_model).network), expected)
 
 
-def test_a_model_can_be_saved_over_the_folder_it_lies_in(folder: Path) -> None:
-    loaded, reader = load_model_folder(folder), load_model_folder(folder).network
+def test_a_model_can_be_saved_over_the_folder_it_lies_in(untrained_model: Path) -> None:
+    loaded, reader = load_model_folder(untrained_model), load_model_folder(untrained_model).network
     expected = logits(reader)
     with torch.no_grad():
         next(loaded.network.parameters()).mul_(1.5)
-    save_model_folder(folder, loaded.network, loaded.tokenizer, loaded.config, "card")
-    again = load_model_folder(folder).network
+    save_model_folder(untrained_model, loaded.network, loaded.tokenizer, loaded.config, "card")
+    again = load_model_folder(untrained_model).network
     assert torch.equal(logits(again), logits(loaded.network))
     assert not torch.equal(logits(again), expected)
     assert torch.equal(logits(reader), expected)  # who has the old file goes on with it

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.options import precision_option
 from heedful.errors import UserError
 
 Options = dict[str, Any]
@@ -29,13 +30,7 @@ Options = dict[str, Any]
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="Translation: int8 computes with weights of 8 bits.",
-)
+@precision_option("Translation: int8 computes with weights of 8 bits.")
 @click.option("--shortlist", is_flag=True, help="Translation: as for `heedful translate`.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")

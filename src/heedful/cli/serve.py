@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.options import precision_option
 from heedful.errors import UserError
 
 MEBIBYTE = 2**20
@@ -30,13 +31,7 @@ MEBIBYTE = 2**20
 @click.option("--max-characters", type=int, default=20_000, show_default=True, help="Characters of one text.")
 @click.option("--max-tokens", type=int, default=4096, show_default=True, help="Tokens that a sample may have.")
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="int8: models that translate compute with weights of 8 bits.",
-)
+@precision_option("int8: models that translate compute with weights of 8 bits.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
     """Serve models over HTTP: an API, described in /openapi.json, and a web page.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.files import one_file
+from heedful.cli.options import precision_option
 from heedful.cli.startup import imports_that_stay
 from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
@@ -69,13 +70,7 @@ if TYPE_CHECKING:
     help="Lines decoded at a time; does not change the output.",
 )
 @click.option("--workers", type=int, help="Processes; by default one for each core. Does not change the output.")
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="int8: weights of 8 bits, on a CPU; faster, from a width of 256 up.",
-)
+@precision_option("int8: weights of 8 bits, on a CPU; faster, from a width of 256 up.")
 @click.option(
     "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
 )

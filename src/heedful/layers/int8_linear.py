@@ -40,6 +40,10 @@ class Int8Linear(nn.Module):
         weights_NK = linear.weight.detach().div(self.scales_N[:, None]).round().to(torch.int8)
         self.packed = _packed(weights_NK, self.scales_N)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Int8Linear:
+        """Itself: nothing in it ever changes, and views of a model share what they can."""
+        return self
+
     @property
     def weight(self) -> Tensor:
         """The weights N K that the layer computes with, as they are after rounding."""

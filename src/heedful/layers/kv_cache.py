@@ -17,8 +17,6 @@ from heedful.layers.masks import added_to_scores
 # torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
 KEY_MULTIPLE = 8
 FEWEST_KEYS = 16
-
-
 # A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
 FEWEST_ROWS = 4
 

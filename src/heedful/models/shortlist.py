@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -103,6 +104,10 @@ class ShortlistOutput(nn.Module):
         self.frequent.weight = nn.Parameter(self.weight_VD[self.frequent_F], requires_grad=False)
         if self.bias_V is not None:
             self.frequent.bias = nn.Parameter(self.bias_V[self.frequent_F], requires_grad=False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ShortlistOutput:
+        """Itself: nothing in it ever changes, and views of a model share what they can."""
+        return self
 
     def own_tokens(self, source_BS: Tensor) -> Tensor:
         """The tokens B C that each source calls for, and -1 where there are fewer."""
