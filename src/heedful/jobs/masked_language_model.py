@@ -110,7 +110,7 @@ class PreparedMaskedJob:
         """A size that suits the amount of text and the machine."""
         if device.type != "cpu" and self.num_tokens >= 100_000_000:
             return "bert_base"
-        return "encoder_tiny" if self.num_tokens < 10_000_000 else "encoder_small"
+        return "masked_tiny" if self.num_tokens < 10_000_000 else "masked_small"
 
     def complete(self, settings: EncoderOnlyConfig) -> EncoderOnlyConfig:
         """The settings with the vocabulary's size and special tokens."""

@@ -13,6 +13,8 @@ PRESETS = {
         translation.translation_big,
         encoder.encoder_tiny,
         encoder.encoder_small,
+        encoder.masked_tiny,
+        encoder.masked_small,
         encoder.bert_base,
         encoder.bert_large,
         recurrent.recurrent_tiny,

@@ -30,6 +30,25 @@ def encoder_small() -> Settings:
     return _encoder(256, 4, 4, 1024)
 
 
+def _masked(preset: Settings) -> Settings:
+    """The same model, to be pretrained: hidden words are hard to guess, which takes many quick steps, not a damper."""
+    width = preset["model"]["width"]
+    preset["model"]["stack"]["dropout"] = 0.1
+    preset["training"]["schedule"] = {"kind": "decay", "learning_rate": round(4e-3 * 128 / width, 6)}
+    preset["training"]["batches"] = {"tokens_per_step": 4000}
+    return preset
+
+
+def masked_tiny() -> Settings:
+    """`encoder_tiny`, to be pretrained on up to some ten million tokens."""
+    return _masked(encoder_tiny())
+
+
+def masked_small() -> Settings:
+    """`encoder_small`, to be pretrained."""
+    return _masked(encoder_small())
+
+
 def _bert(width: int, layers: int, heads: int) -> Settings:
     """BERT (Devlin et al., 2019): post-norm, learned positions, two kinds of segment, a pooled class token."""
     stack: dict[str, Any] = {"num_layers": layers, "norm": "post", "dropout": 0.1, "norm_epsilon": 1e-12}
