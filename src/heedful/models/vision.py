@@ -39,7 +39,8 @@ class VisionConfig:
     """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
 
     With a `convolution` over so many patches along each axis before the first block, edges and textures are learned
-    from fewer images. The number of classes is that of the data; without any, the model gives what its head would be applied to.
+    from fewer images. The number of classes is that of the data; without any, the model gives what its head would be
+    applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)
