@@ -22,6 +22,9 @@ import torch
 
 COMMAND = "python benchmarks/fashion_mnist.py"
 RESOLUTIONS = (20, 28, 40, 56)
+# Clothes are as good the other way round, and well centred; a hundred images a step.
+CLOTHES = ("--set=data.augmentation.flip=true", "--set=data.augmentation.shift=0.07")
+STEPS = "--set=training.batches.tokens_per_step=4900"
 
 
 def heedful(*arguments: object) -> str:
@@ -60,7 +63,7 @@ def main() -> None:
         return 100 * json.loads(answer)["accuracy"]
 
     base = options.out / "28"
-    heedful("train", "image-classifier", *files("train"), "--out", base, "--budget", options.budget)
+    heedful("train", "image-classifier", *files("train"), "--out", base, "--budget", options.budget, *CLOTHES, STEPS)
     seconds = elapsed(base)
     rows = [
         row("training time, all included", seconds / 60, "minutes", "<= 45", seconds),
@@ -78,7 +81,7 @@ def main() -> None:
         tuned = options.out / str(resolution)
         heedful(
             *("train", "image-classifier", *files("train"), "--out", tuned, "--from", base),
-            *(f"--set=model.image_size=[{resolution},{resolution}]", "--budget", options.fine_tune),
+            *(f"--set=model.image_size=[{resolution},{resolution}]", "--budget", options.fine_tune, *CLOTHES),
         )
         found = accuracy(tuned, resolution)
         required = f">= {at_28 - 1:.2f}" if resolution == 56 else "-"

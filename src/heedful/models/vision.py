@@ -15,6 +15,7 @@ from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.grid_positions import GridPositions
+from heedful.layers.neighbourhood import GridNeighbourhood
 from heedful.layers.patches import PatchEmbedding, patch_grid
 from heedful.layers.positions import PositionScheme
 
@@ -37,7 +38,9 @@ class PixelConfig:
 class VisionConfig:
     """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
 
-    The number of classes is that of the data; without any, the model gives what its head would be applied to.
+    With a `convolution` over so many patches along each axis before the first block, edges and textures are learned
+    from fewer images. The number of classes is that of the data; without any, the model gives what its head would be
+    applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)
@@ -45,6 +48,7 @@ class VisionConfig:
     channels: int = 3
     num_classes: int | None = None
     width: int = 96
+    convolution: int = 0
     pooling: Literal["class_token", "mean"] = "class_token"
     pixels: PixelConfig = field(default_factory=PixelConfig)
     stack: StackConfig = field(
@@ -64,6 +68,9 @@ class VisionConfig:
         require(self.channels, "channels", 1)
         require(1 if self.num_classes is None else self.num_classes, "num_classes", 1)
         require(self.width, "width", 1)
+        require(self.convolution, "convolution", 0)
+        if self.convolution and self.convolution % 2 == 0:
+            raise UserError(f"convolution is {self.convolution}, but must be odd: a patch and its neighbours, or 0")
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -84,7 +91,8 @@ class VisionConfig:
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
         pixels = self.channels * math.prod(self.patch_size)
-        return self.stack.activation_bytes(self.width, self.length, 1) + 4 * (2 * pixels + 4 * self.width)
+        windows = self.convolution ** len(self.patch_size) if self.convolution else 0
+        return self.stack.activation_bytes(self.width, self.length, 1) + 4 * (2 * pixels + (4 + windows) * self.width)
 
 
 class ClassToken(nn.Module):
@@ -110,6 +118,8 @@ class Vision(nn.Module):
         width, stack = config.width, config.stack
         self.patches = PatchEmbedding(config.patch_size, config.channels, width)
         self.positions = GridPositions(config.grid, width)
+        axes = len(config.patch_size)
+        self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
         scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
@@ -132,6 +142,8 @@ class Vision(nn.Module):
         """
         grid = patch_grid(pixels.shape[2:], self.config.patch_size)
         x_BTD = self.patches(pixels) + self.positions(grid)
+        if self.neighbourhood is not None:
+            x_BTD = self.neighbourhood(x_BTD, grid)
         x_BTD = self.dropout(self.class_token(x_BTD))
         places_T = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         for block in self.blocks:

@@ -24,7 +24,9 @@ def _vision(model: Settings) -> Settings:
 
 def vision_tiny() -> Settings:
     """About half a million parameters: images of up to 64 pixels, a laptop."""
-    return _vision({"patch_size": [4, 4], "width": 96, "pooling": "mean", "stack": _stack(6, 3, 288, 0.1)})
+    return _vision(
+        {"patch_size": [4, 4], "width": 96, "convolution": 3, "pooling": "mean", "stack": _stack(6, 3, 288, 0.1)}
+    )
 
 
 def _vit(width: int, layers: int, heads: int, patch: int) -> Settings:
