@@ -9,8 +9,9 @@ from typing import Any
 from benchmarks.speed.peer import Peer, PeerError
 
 BEAM = 5
-# More tokens than any of the test sentences' translations has.
-LONGEST = 64
+# The fewest and the most tokens of a translation, without its end: more than any of the test sentences' has, or, with
+# weights that do not know when to end, for all systems the same number, the mean of the references.
+ANY_LENGTH, MEAN_LENGTH = (0, 64), (14, 14)
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Contender:
     """A running system and its latest translations."""
 
     setup: Setup
+    lengths: tuple[int, int]
     peers: list[Peer] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     outputs: list[list[int]] = field(default_factory=list)
@@ -49,7 +51,8 @@ class Contender:
     def seconds(self, sources: list[list[int]], batch: int | None = None) -> float:
         """Translate all, and give the time that it took."""
         count = len(self.peers)
-        settings = {"batch": batch or self.setup.batch, "beam": BEAM, "longest": LONGEST}
+        shortest, longest = self.lengths
+        settings = {"batch": batch or self.setup.batch, "beam": BEAM, "shortest": shortest, "longest": longest}
         started = time.perf_counter()
         for number, peer in enumerate(self.peers):
             peer.send("translate", sources=sources[number::count], **settings)
@@ -71,9 +74,9 @@ class Contender:
             peer.close()
 
 
-def first_translation_seconds(setup: Setup, source: list[int]) -> float:
+def first_translation_seconds(setup: Setup, lengths: tuple[int, int], source: list[int]) -> float:
     """From the start of a process to its first translation."""
-    contender = Contender(setup)
+    contender = Contender(setup, lengths)
     started = time.perf_counter()
     contender.start()
     contender.seconds([source], batch=1)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import results
-from benchmarks.speed.contender import BEAM, Contender, Setup
+from benchmarks.speed.contender import BEAM, MEAN_LENGTH, Contender, Setup
 from benchmarks.speed.corpus import WORK, Corpus, load_corpus
 from benchmarks.speed.limits import memory_bandwidth, name_of
 from benchmarks.speed.measuring import interleaved
@@ -78,7 +78,7 @@ def _ctranslate2(folder: Path) -> dict[str, Contender]:
     export_folder(folder, out)
     for precision in ("int8", "float32"):
         arguments = {"model": str(out), "inter_threads": 1, "intra_threads": 1, "precision": precision}
-        found[precision] = Contender(Setup("ctranslate2_translation", "ctranslate2", 1, arguments, 64))
+        found[precision] = Contender(Setup("ctranslate2_translation", "ctranslate2", 1, arguments, 64), MEAN_LENGTH)
         found[precision].start()
     return found
 
@@ -140,9 +140,10 @@ def _step_of_heedful(model: EncoderDecoder, sources: list[list[int]]) -> float:
 
 def _step_of_ctranslate2(contender: Contender, sources: list[list[int]]) -> float:
     def run(length: int) -> float:
-        answer = contender.peers[0].ask("translate", sources=sources, batch=64, beam=BEAM, longest=length)
-        assert all(len(each) == length for each in answer["outputs"])
-        return float(answer["seconds"])
+        contender.lengths = length, length
+        took = contender.seconds(sources)
+        assert all(len(each) == length for each in contender.outputs)
+        return took
 
     return 1e3 * (run(LONG) - run(SHORT)) / (LONG - SHORT)
 

@@ -127,7 +127,6 @@ def translation_section(rows: Rows, images: Path) -> str:
     name = "trained" if trained else "random"
     text = [f"## Translation, {rows[0]['weights']}, beam 5\n", origin(rows), TRANSLATION]
     charts: dict[str, dict[str, float]] = {}
-    unit = "speed" if trained else "output speed"
     for size in distinct(rows, "size"):
         lines = []
         for system in distinct([row for row in rows if row["what"] == "speed"], "system"):
@@ -137,21 +136,16 @@ def translation_section(rows: Rows, images: Path) -> str:
             columns = ("speed", "output speed", "heedful / this", "heedful int8 / this")
             columns += ("same as heedful", "BLEU", "peak memory")
             lines.append([*line, *(number(found.get(what)) for what in columns)])
-            charts.setdefault(size, {})[system] = found[unit]["value"]
+            charts.setdefault(size, {})[system] = found["speed"]["value"]
         heads = ["", "setting", "sentences/s", "tokens/s", "heedful / it", "heedful int8 / it"]
         heads += ["same texts, %", "BLEU", "MB"]
         text += [f"### {size}\n", table(heads, lines)]
         for what, column in (("latency of one sentence", "ms"), ("start to first translation", "s")):
             chosen = [row for row in rows if row["size"] == size and row["what"] == what]
             text.append(table([what, column], [[row["system"], number(row)] for row in chosen]))
-    plots.bars(images / f"performance-translation-{name}.svg", f"Translation: {found_unit(unit)}", charts)
+    plots.bars(images / f"performance-translation-{name}.svg", "Translation: sentences a second", charts)
     text += [f"![Translation speed](images/performance-translation-{name}.svg)\n", left_out(rows), required(rows)]
     return "\n".join(text)
-
-
-def found_unit(unit: str) -> str:
-    """What a bar stands for."""
-    return "sentences a second" if unit == "speed" else "output tokens a second"
 
 
 def left_out(rows: Rows) -> str:
@@ -220,8 +214,8 @@ no smoothing); heedful keeps its moving average besides.
 """
 TRANSLATION = """\
 The same weights, tokens in and tokens out, all cores, no length penalty, so that all look for the same text.
-CTranslate2 and Hugging Face have the best of several settings. Where weights are random, rounding them to int8 changes
-the lengths, and the ratio is that of output tokens. Slow systems translate fewer sentences, and BLEU is over as many.
+CTranslate2 and Hugging Face have the best of several settings. Random weights do not know when to end: with them all
+write as many tokens. Slow systems translate fewer sentences, and BLEU is over as many.
 For heedful the start is that of its command, `heedful translate`; for the others that of a program which
 imports the package, loads the model and translates.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import sacrebleu
 
 from benchmarks import results
-from benchmarks.speed.contender import Contender, Setup, first_translation_seconds
+from benchmarks.speed.contender import ANY_LENGTH, MEAN_LENGTH, Contender, Setup, first_translation_seconds
 from benchmarks.speed.corpus import WORK, Corpus, load_corpus
 from benchmarks.speed.environments import NotInstallableError
 from benchmarks.speed.limits import name_of
@@ -63,6 +63,7 @@ class Comparison:
         # A model of one's own has a vocabulary of its own.
         texts = [corpus.tokenizer.decode(ids) for ids in corpus.test[: self.many]]
         self.sources = self.tokenizer.encode_batch(texts)
+        self.lengths = ANY_LENGTH if trained else MEAN_LENGTH
         self.found: list[dict[str, Any]] = []
 
     def rows(self) -> list[dict[str, Any]]:
@@ -81,7 +82,7 @@ class Comparison:
         for name, choices in self._setups().items():
             try:
                 setup = self._best(name, choices)
-                contenders[name] = Contender(setup)
+                contenders[name] = Contender(setup, self.lengths)
                 contenders[name].start()
             except (PeerError, NotInstallableError) as error:
                 print(f"{name} is left out: {error}", flush=True)
@@ -143,7 +144,7 @@ class Comparison:
         part = self.sources[: len(self._sentences(name)) // 2]
         times = {}
         for number, setup in enumerate(choices):
-            contender = Contender(setup)
+            contender = Contender(setup, self.lengths)
             contender.start()
             contender.seconds(part[:8])
             times[number] = contender.seconds(part)
@@ -162,19 +163,16 @@ class Comparison:
             self.rounds,
         )
         required = REQUIRED.get(self.width, {})
-        lengths = {name: sum(map(len, each.outputs)) / len(each.outputs) for name, each in contenders.items()}
-        # Random weights give other lengths when they are rounded: then what is written counts, not what is read.
-        counts = dict.fromkeys(lengths, 1.0) if self.trained else lengths
         for name, speed in speeds.items():
             contender = contenders[name]
             details = {"setting": contender.setup.words, "peer_versions": contender.versions}
             self._add(name, "speed", speed, "sentences/s", **details)
             for ours in OURS if name not in OURS else ():
-                ratio = speeds[ours].median * counts[ours] / (speed.median * counts[name])
+                ratio = speeds[ours].median / speed.median
                 bar = f">= {required[ours, name]}" if (ours, name) in required else "-"
                 self._add(name, f"{ours} / this", ratio, "x", required=bar)
-            self._add(name, "output speed", speed.median * lengths[name], "tokens/s")
-            self._add(name, "mean length", lengths[name], "tokens")
+            length = sum(map(len, contender.outputs)) / len(contender.outputs)
+            self._add(name, "output speed", speed.median * length, "tokens/s")
             self._add(name, "peak memory", contender.peak_megabytes(), "MB")
             self._agreement(name, contender.outputs, contenders["heedful"].outputs)
 
@@ -203,7 +201,7 @@ class Comparison:
             else:
                 arguments = {**setup.arguments, "threads": cores}
                 single[name] = replace(setup, threads=cores, arguments=arguments, replicas=1, words=f"{cores} threads")
-        contenders = {name: Contender(setup) for name, setup in single.items()}
+        contenders = {name: Contender(setup, self.lengths) for name, setup in single.items()}
         for contender in contenders.values():
             contender.start()
 
@@ -222,14 +220,14 @@ class Comparison:
         for name, setup in running.items():
             if name not in OURS:
                 one = replace(setup, replicas=1)
-                measures[name] = lambda s=one: first_translation_seconds(s, self.sources[0])  # type: ignore[misc]
+                measures[name] = lambda s=one: first_translation_seconds(s, self.lengths, self.sources[0])  # type: ignore[misc]
         for name, each in interleaved(measures, max(1, self.rounds - 1)).items():
             self._add(name, "start to first translation", each, "s")
 
     def _first_by_command(self) -> float:
         text = self.tokenizer.decode(self.sources[0]) + "\n"
         started = time.perf_counter()
-        command = [sys.executable, "-m", "heedful", "translate", str(self.folder)]
+        command = [sys.executable, "-m", "heedful", "translate", str(self.folder), "--max-length", str(self.lengths[1])]
         subprocess.run(command, input=text, text=True, check=True, capture_output=True)
         return time.perf_counter() - started
 

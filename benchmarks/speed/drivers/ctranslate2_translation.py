@@ -23,7 +23,7 @@ def load(model: str, inter_threads: int, intra_threads: int, precision: str) -> 
     return {"versions": versions("ctranslate2")}
 
 
-def translate(sources: list[list[int]], batch: int, beam: int, longest: int) -> dict[str, Any]:
+def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, longest: int) -> dict[str, Any]:
     """Translate all at once; it sorts by length and cuts batches itself."""
     named = [[state["names"][token] for token in source] for source in sources]
     started = time.perf_counter()
@@ -32,11 +32,12 @@ def translate(sources: list[list[int]], batch: int, beam: int, longest: int) -> 
         max_batch_size=batch,
         beam_size=beam,
         length_penalty=0.0,
-        max_decoding_length=longest,
-        min_decoding_length=0,
+        min_decoding_length=shortest,
+        max_decoding_length=longest + 1,  # which counts the end
     )
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "outputs": [[state["ids"][name] for name in each.hypotheses[0]] for each in found]}
+    outputs = [[state["ids"][name] for name in each.hypotheses[0][:longest]] for each in found]
+    return {"seconds": seconds, "outputs": outputs}
 
 
 if __name__ == "__main__":

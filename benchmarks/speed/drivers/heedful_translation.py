@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,13 @@ def load(model: str, workers: int, precision: str) -> dict[str, Any]:
     return {"versions": versions("torch", "heedful")}
 
 
-def translate(sources: list[list[int]], batch: int, beam: int, longest: int) -> dict[str, Any]:
+def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, longest: int) -> dict[str, Any]:
     """Translate in chunks, as lines are."""
     started = time.perf_counter()
     chunks = [sources[first : first + CHUNK_LINES] for first in range(0, len(sources), CHUNK_LINES)]
-    arguments = chunks, [batch] * len(chunks), [beam] * len(chunks), [longest] * len(chunks)
-    found = state["pool"].map(_translate_here, *arguments) if state["pool"] else map(_translate_here, *arguments)
+    options = DecodingOptions(beam=beam, length_penalty=0.0, min_length=shortest, max_length=longest)
+    here = partial(_translate_here, batch=batch, options=options)
+    found = state["pool"].map(here, chunks) if state["pool"] else map(here, chunks)
     outputs = [ids for chunk in found for ids in chunk]
     return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
@@ -48,8 +50,7 @@ def _load_here(model: str, precision: str) -> None:
         with_int8_weights(state["model"])
 
 
-def _translate_here(sources: list[list[int]], batch: int, beam: int, longest: int) -> list[list[int]]:
-    options = DecodingOptions(beam=beam, length_penalty=0.0, max_length=longest)
+def _translate_here(sources: list[list[int]], batch: int, options: DecodingOptions) -> list[list[int]]:
     requests = [Request(number, source) for number, source in enumerate(sources)]
     with one_thread(), flushed_denormals():
         found = {each.index: each.hypotheses[0].tokens for each in decode(state["model"], requests, options, batch)}

@@ -24,7 +24,7 @@ def load(model: str, threads: int) -> dict[str, Any]:
     return {"versions": versions("torch", "transformers")}
 
 
-def search(source_BS: Tensor, beam: int, longest: int) -> list[list[int]]:
+def search(source_BS: Tensor, beam: int, shortest: int, longest: int) -> list[list[int]]:
     """Beam search without a length penalty."""
     found = state["model"].generate(
         source_BS,
@@ -33,7 +33,8 @@ def search(source_BS: Tensor, beam: int, longest: int) -> list[list[int]]:
         do_sample=False,
         length_penalty=0.0,
         early_stopping=True,
-        max_new_tokens=longest,
+        min_new_tokens=shortest,
+        max_new_tokens=longest + 1,  # which counts the end
     )
     return [row[1:] for row in found.tolist()]
 

@@ -28,11 +28,11 @@ def load(model: str, threads: int) -> dict[str, Any]:
     return {"versions": versions("torch", "joeynmt")}
 
 
-def search(source_BS: Tensor, beam: int, longest: int) -> list[list[int]]:
+def search(source_BS: Tensor, beam: int, shortest: int, longest: int) -> list[list[int]]:
     """Beam search without a length penalty."""
     lengths, indices = (source_BS != PAD).sum(1), torch.arange(len(source_BS))
     batch = Batch(source_BS, lengths, None, None, None, indices, torch.device("cpu"), PAD, END, is_train=False)
-    found, _, _ = joeynmt_search(state["model"], batch, longest, beam, -1.0)
+    found, _, _ = joeynmt_search(state["model"], batch, longest + 1, beam, -1.0, min_output_length=shortest)
     return [row.tolist() for row in found]
 
 

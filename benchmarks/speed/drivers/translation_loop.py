@@ -10,11 +10,13 @@ import torch
 from padded_batches import END, PAD
 from torch import Tensor
 
-# A padded batch of sources, beams, the longest target -> the ids of each translation.
-Search = Callable[[Tensor, int, int], list[list[int]]]
+# A padded batch of sources, beams, the shortest and the longest target -> the ids of each translation.
+Search = Callable[[Tensor, int, int, int], list[list[int]]]
 
 
-def translate(search: Search, sources: list[list[int]], batch: int, beam: int, longest: int) -> dict[str, Any]:
+def translate(
+    search: Search, sources: list[list[int]], batch: int, beam: int, shortest: int, longest: int
+) -> dict[str, Any]:
     """Translate all, the longest first, so that little is padded."""
     started = time.perf_counter()
     order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
@@ -26,8 +28,8 @@ def translate(search: Search, sources: list[list[int]], batch: int, beam: int, l
             padded = torch.tensor(
                 [sources[number] + [END] + [PAD] * (length - 1 - len(sources[number])) for number in chosen]
             )
-            for number, ids in zip(chosen, search(padded, beam, longest), strict=True):
-                outputs[number] = _text(ids)
+            for number, ids in zip(chosen, search(padded, beam, shortest, longest), strict=True):
+                outputs[number] = _text(ids)[:longest]
     return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
 

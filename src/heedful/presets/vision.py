@@ -23,7 +23,7 @@ def _vision(model: Settings) -> Settings:
 
 
 def vision_tiny() -> Settings:
-    """About half a million parameters: images of up to 64 pixels, a laptop."""
+    """About 0.65 million parameters: images of up to 64 pixels, a laptop."""
     return _vision(
         {"patch_size": [4, 4], "width": 96, "convolution": 3, "pooling": "mean", "stack": _stack(6, 3, 288, 0.1)}
     )
