@@ -104,8 +104,8 @@ def _compare(
         measures[f"CTranslate2 {precision}, whole step"] = lambda c=contender: _step_of_ctranslate2(c, sources)  # type: ignore[misc]
     whole = {name: each.median for name, each in interleaved(measures, rounds).items()}
     with one_thread(), torch.inference_mode():
-        parts = {name: 1e3 * median_seconds(work, 4 * rounds) for name, work in _parts(model, batch).items()}
-        in_int8 = 1e3 * median_seconds(_parts(rounded, batch)["matrix products"], 4 * rounds)
+        parts = {name: 1e3 * median_seconds(work, 4 * rounds) for name, work in parts_of_a_step(model, batch).items()}
+        in_int8 = 1e3 * median_seconds(parts_of_a_step(rounded, batch)["matrix products"], 4 * rounds)
     parts["Python, search and all else"] = whole["heedful, whole step"] - sum(parts.values())
     parts["matrix products, in int8"] = in_int8
     # The weights that a step reads; their bytes are the least that a step of one sentence can do with.
@@ -158,7 +158,7 @@ def _linears(model: EncoderDecoder) -> list[Any]:
     return [*found, model.output]
 
 
-def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
+def parts_of_a_step(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
     """The work of one step, one kind after the other, on tensors of the sizes that it has."""
     rows = max(batch * BEAM, 4)
     prefilled = model.prefill(torch.full((batch, SOURCE + 1), 3), torch.full((batch,), SOURCE + 1))
@@ -172,6 +172,7 @@ def _parts(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
         state.begin_step()
         state.end_step()
         state.reorder(parents_R)
+    state.cache.make_room(state.cache.used + BEAM)
     paths_NQS = state.cache.paths_NQS.clone()
     view = state.begin_step()
     inputs = {each: torch.randn(rows, each.in_features) for each in _linears(model)}

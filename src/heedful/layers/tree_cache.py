@@ -80,7 +80,7 @@ class TreeCache:
 
         Only the rows `rows_A` keep their paths, where they are given; the others see nothing but their own node.
         """
-        self._make_room(self.used + self.beam)
+        self.make_room(self.used + self.beam)
         paths_NQS = self.paths_NQS[:sentences, :, : self.used + self.beam]
         if rows_A is not None:
             idle_R = torch.ones(sentences * self.beam, dtype=torch.bool, device=rows_A.device)
@@ -108,7 +108,7 @@ class TreeCache:
             for key, value in zip(self.keys, self.values, strict=True)
         ]
 
-    def _make_room(self, places: int) -> None:
+    def make_room(self, places: int) -> None:
         """Have so many places at least; how many are needed depends on how early the paths part."""
         there = self.paths_NQS.shape[2]
         if places > there:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.speed import measuring, plots
+from benchmarks.speed import decode_parts, measuring, plots, scaling
 from benchmarks.speed.peer import DRIVERS, Peer, PeerError
 from benchmarks.speed.scaling import build
 from benchmarks.speed.sizes import Size
@@ -36,6 +36,32 @@ def test_operations_are_those_of_the_layers() -> None:
             layer.attend = attend
     model(torch.full((1, 7), 3), torch.tensor([7]), torch.full((1, 11), 3))
     assert TINY.training_flops(7, 11) == 3 * sum(counted)
+
+
+def test_the_parts_of_a_step_can_be_taken_again_and_again() -> None:
+    model = build(TINY).eval()
+    with torch.inference_mode():
+        for work in decode_parts.parts_of_a_step(model, 2).values():
+            work()
+            work()
+
+
+def test_a_shared_history_is_what_steps_of_one_beam_leave_behind() -> None:
+    model = build(TINY).eval()
+    tokens = torch.full((5,), 3)
+    with torch.inference_mode():
+        prefilled = model.prefill(torch.full((1, 7), 3), torch.tensor([7]))
+        walked, made = (model.new_state(1, 5, 7, 40) for _ in range(2))
+        for state in (walked, made):
+            state.insert([0], prefilled, [0])
+        for _ in range(23):
+            model.step(tokens, walked)
+            walked.reorder(torch.zeros(5, dtype=torch.long))
+        scaling.share_path(made.cache, 23)
+        walked_view, made_view = walked.begin_step(), made.begin_step()
+    assert torch.equal(walked_view.positions_R, made_view.positions_R)
+    counts = [torch.isfinite(view.caches[0].mask_N1QS).sum(-1) for view in (walked_view, made_view)]
+    assert torch.equal(*counts) and counts[0].unique().tolist() == [24]
 
 
 def test_measures_are_taken_by_turns_and_the_first_round_is_dropped() -> None:
