@@ -107,6 +107,7 @@ def plot(curves: dict[str, list[dict[str, float]]], path: Path) -> None:
         x1 = (panel + 1) * width - 14
         most = max(point[axis] for points in curves.values() for point in points)
         parts.append(f'<path d="M{x0} {top}V{height - 40}H{x1}" fill="none" stroke="#888"/>')
+        parts.append(f'<text x="{x1}" y="{top + 12}" text-anchor="end">validation loss, nats a subword</text>')
         parts.append(f'<text x="{(x0 + x1) / 2}" y="{height - 6}" text-anchor="middle">{label}</text>')
         for share in (0, 0.5, 1):
             x, y = x0 + share * (x1 - x0), height - 40 - share * (height - 40 - top)
