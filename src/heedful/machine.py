@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import torch
@@ -54,13 +55,27 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+_cores_to_use: ContextVar[int | None] = ContextVar("cores_to_use", default=None)
+
+
+@contextmanager
+def side_by_side_on(cores: int) -> Iterator[None]:
+    """Let `side_by_side` work on so many cores, in this thread, which may itself be held to one."""
+    token = _cores_to_use.set(cores)
+    try:
+        yield
+    finally:
+        _cores_to_use.reset(token)
+
+
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
     """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
 
     So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
     No more items are drawn than are worked on soon.
     """
-    workers = available_cores() if device.type == "cpu" and torch.get_num_threads() > 1 else 1
+    cores = _cores_to_use.get() or (available_cores() if torch.get_num_threads() > 1 else 1)
+    workers = cores if device.type == "cpu" else 1
 
     def compute(item: Item) -> Result:
         with torch.inference_mode():

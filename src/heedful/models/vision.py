@@ -48,7 +48,6 @@ class VisionConfig:
     channels: int = 3
     num_classes: int | None = None
     width: int = 96
-    convolution: int = 0
     pooling: Literal["class_token", "mean"] = "class_token"
     pixels: PixelConfig = field(default_factory=PixelConfig)
     stack: StackConfig = field(
@@ -56,6 +55,7 @@ class VisionConfig:
             norm="pre", feed_forward=FeedForwardConfig(activation="gelu"), norm_epsilon=1e-6
         )
     )
+    convolution: int = 0
 
     def __post_init__(self) -> None:
         if not self.image_size or len(self.image_size) != len(self.patch_size):

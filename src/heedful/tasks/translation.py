@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.machine import side_by_side
 from heedful.special_tokens import OWN_TOKENS, SpecialTokens
 from heedful.tasks.cross_entropy import linear_cross_entropy
 from heedful.tasks.padding import pad_rows
@@ -125,12 +126,13 @@ def collate_pairs(pairs: Pairs, indices: NDArray[np.integer], model: Translation
 @torch.inference_mode()
 def mean_loss(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float:
     """The loss per target token, without label smoothing, over all pairs."""
-    total, count = 0.0, 0
-    for indices in batches:
+
+    def loss(indices: NDArray[np.integer]) -> tuple[float, int]:
         batch = collate_pairs(pairs, indices, model)
-        total += float(translation_loss(model, batch, 0.0)[1])
-        count += batch.num_targets
-    return total / count
+        return float(translation_loss(model, batch, 0.0)[1]), batch.num_targets
+
+    losses, counts = zip(*side_by_side(loss, batches, model.device), strict=True)
+    return sum(losses) / sum(counts)
 
 
 @torch.inference_mode()

@@ -16,6 +16,7 @@ from torch import nn
 
 from heedful.errors import UserError
 from heedful.inspection.entropy import attention_entropy
+from heedful.machine import side_by_side_on
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (
@@ -228,7 +229,8 @@ class Trainer(Generic[AnyBatch]):
         self.observer.validation(row, result.examples)
 
     def _measure(self) -> tuple[Validation, dict[str, list[float]]]:
-        return self.task.validate(), attention_entropy(self.model, self.task.read_examples)
+        with side_by_side_on(self.workers):
+            return self.task.validate(), attention_entropy(self.model, self.task.read_examples)
 
     def _keep_if_best(self, result: Validation) -> None:
         if self.state.best_rank is None or result.rank < self.state.best_rank:
