@@ -28,6 +28,7 @@ from heedful.layers.attention import Scoring
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
+from heedful.models.decoding_state import DecodingState
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.special_tokens import END
 
@@ -104,8 +105,11 @@ def _compare(
         measures[f"CTranslate2 {precision}, whole step"] = lambda c=contender: _step_of_ctranslate2(c, sources)  # type: ignore[misc]
     whole = {name: each.median for name, each in interleaved(measures, rounds).items()}
     with one_thread(), torch.inference_mode():
-        parts = {name: 1e3 * median_seconds(work, 4 * rounds) for name, work in parts_of_a_step(model, batch).items()}
-        in_int8 = 1e3 * median_seconds(parts_of_a_step(rounded, batch)["matrix products"], 4 * rounds)
+        parts = {
+            name: 1e3 * median_seconds(work, 4 * rounds)
+            for name, work in parts_of_a_step(model, amid(model, batch)).items()
+        }
+        in_int8 = 1e3 * median_seconds(parts_of_a_step(rounded, amid(rounded, batch))["matrix products"], 4 * rounds)
     parts["Python, search and all else"] = whole["heedful, whole step"] - sum(parts.values())
     parts["matrix products, in int8"] = in_int8
     # The weights that a step reads; their bytes are the least that a step of one sentence can do with.
@@ -158,23 +162,34 @@ def _linears(model: EncoderDecoder) -> list[Any]:
     return [*found, model.output]
 
 
-def parts_of_a_step(model: EncoderDecoder, batch: int) -> dict[str, Callable[[], Any]]:
-    """The work of one step, one kind after the other, on tensors of the sizes that it has."""
-    rows = max(batch * BEAM, 4)
+def amid(model: EncoderDecoder, batch: int) -> DecodingState:
+    """What decoding holds amid so many sentences, with room for another step."""
     prefilled = model.prefill(torch.full((batch, SOURCE + 1), 3), torch.full((batch,), SOURCE + 1))
     state = model.new_state(batch, BEAM, SOURCE + 1, LONG + 1)
     state.insert(list(range(batch)), prefilled, list(range(batch)))
-    parents = np.arange(rows)
-    moved = np.random.default_rng(1).random(rows) < MOVED
-    parents[moved] = parents[moved] // BEAM * BEAM
-    parents_R = torch.from_numpy(parents)
+    parents_R = _parents(batch)
     for _ in range(POSITION):
         state.begin_step()
         state.end_step()
         state.reorder(parents_R)
     state.cache.make_room(state.cache.used + BEAM)
+    return state
+
+
+def _parents(batch: int) -> Tensor:
+    parents = np.arange(batch * BEAM)
+    moved = np.random.default_rng(1).random(len(parents)) < MOVED
+    parents[moved] = parents[moved] // BEAM * BEAM
+    return torch.from_numpy(parents)
+
+
+def parts_of_a_step(model: EncoderDecoder, state: DecodingState) -> dict[str, Callable[[], Any]]:
+    """The work of one step, one kind after the other, on tensors of the sizes that it has; the state stays."""
+    batch = state.num_sentences
+    rows, parents_R = batch * BEAM, _parents(batch)
     paths_NQS = state.cache.paths_NQS.clone()
     view = state.begin_step()
+    state.cache.paths_NQS.copy_(paths_NQS)
     inputs = {each: torch.randn(rows, each.in_features) for each in _linears(model)}
     hidden_RD, logits_RV = torch.randn(rows, model.config.width), torch.randn(rows, model.output.out_features)
     heads, head = model.decoder_blocks[0].attention.num_heads, model.decoder_blocks[0].attention.key_width

@@ -1,4 +1,5 @@
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from heedful import memory
 from heedful.cores import available_cores
 from heedful.errors import UserError
-from heedful.machine import choose_device, side_by_side
+from heedful.machine import choose_device, one_thread, side_by_side, side_by_side_on
 
 
 def test_auto_is_a_device_that_works() -> None:
@@ -47,6 +48,17 @@ def test_side_by_side_keeps_the_order_and_draws_no_more_than_it_needs() -> None:
     assert len(drawn) <= 2 * available_cores() + 1
     assert list(results) == [(number * number, True) for number in range(1, 100)]
     assert not torch.is_inference_mode_enabled()
+
+
+def test_a_thread_that_is_held_to_one_core_can_still_work_side_by_side_on_more() -> None:
+    together = threading.Barrier(3)
+
+    def meet(number: int) -> tuple[int, int]:
+        together.wait(timeout=20)  # which fails unless three are at work at the same time
+        return number, torch.get_num_threads()
+
+    with one_thread(), side_by_side_on(3):
+        assert list(side_by_side(meet, range(6), torch.device("cpu"))) == [(number, 1) for number in range(6)]
 
 
 def test_what_goes_wrong_in_a_worker_is_raised_here() -> None:

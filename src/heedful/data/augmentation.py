@@ -15,22 +15,18 @@ from heedful.config import require
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """How far images are shifted (a share of their size; the edge is repeated), up to what factor every second one is
-    magnified, whether every second one is flipped from left to right, and the probability that a rectangle of an
-    image is erased.
+    """How far images are shifted (a share of their size; the edge is repeated), whether every second one is
+    flipped from left to right, and the probability that a rectangle of an image is erased.
 
-    A model that has seen magnified images is better at higher resolutions. Where `flip` is not given, images with
-    colours are flipped, and grey ones, which often show writing, are not.
+    Where `flip` is not given, images with colours are flipped, and grey ones, which often show writing, are not.
     """
 
     shift: float = 0.125
-    zoom: float = 1.0
     flip: bool | None = None
     erase: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.shift, "shift", 0, 1)
-        require(self.zoom, "zoom", 1)
         require(self.erase, "erase", 0, 1)
 
     def flips(self, channels: int) -> bool:
@@ -38,8 +34,8 @@ class AugmentationConfig:
         return channels > 1 if self.flip is None else self.flip
 
 
-# Numbers that the changes of an image are made from: two shifts, a flip, an erasure and its rectangle, a zoom.
-_DRAWS = 9
+# Numbers that the changes of an image are made from: two shifts, a flip, an erasure and its rectangle.
+_DRAWS = 8
 
 
 def uniform_numbers(seed: int, keys: NDArray[np.integer], count: int) -> NDArray[np.float64]:
@@ -65,7 +61,7 @@ class Augmentation:
         return torch.from_numpy(uniform_numbers(self.seed, keys, _DRAWS)).float()
 
     def move(self, pixels: Tensor, draws: Tensor) -> Tensor:
-        """Shift, flip and magnify bytes B C ... H W; all frames of a video alike."""
+        """Shift and flip bytes B C ... H W; all frames of a video alike."""
         height, width = pixels.shape[-2:]
         rows_BH = self._shifted(height, draws[:, 0])
         columns_BW = self._shifted(width, draws[:, 1])
@@ -73,32 +69,12 @@ class Augmentation:
             columns_BW = torch.where(draws[:, 2:3] < 0.5, columns_BW.flip(1), columns_BW)
         between = [1] * (pixels.dim() - 3)
         pixels = pixels.take_along_dim(rows_BH.view(len(pixels), *between, height, 1), -2)
-        pixels = pixels.take_along_dim(columns_BW.view(len(pixels), *between, 1, width), -1)
-        return self._magnified(pixels, draws[:, 8])
+        return pixels.take_along_dim(columns_BW.view(len(pixels), *between, 1, width), -1)
 
     def _shifted(self, length: int, draws_B: Tensor) -> Tensor:
         most = int(self.config.shift * length)
         offsets_B1 = (draws_B * (2 * most + 1)).long()[:, None] - most
         return (torch.arange(length) + offsets_B1).clamp(0, length - 1)
-
-    def _magnified(self, pixels: Tensor, draws_B: Tensor) -> Tensor:
-        """The middle of every second image, in the size of the whole; bilinear."""
-        if self.config.zoom == 1:
-            return pixels
-        chosen = draws_B < 0.5
-        factors_B1 = 1 + 2 * draws_B[chosen, None] * (self.config.zoom - 1)
-        magnified = pixels[chosen].float()
-        for axis in (-2, -1):
-            length = pixels.shape[axis]
-            middle = (length - 1) / 2
-            places_BL = (torch.arange(length) - middle) / factors_B1 + middle
-            # Weights of all places by their distance: two of each row are not zero.
-            weights_BLL = (1 - (places_BL[:, :, None] - torch.arange(length)).abs()).clamp(min=0)
-            weights = weights_BLL.view(len(weights_BLL), *[1] * (pixels.dim() - 3), length, length)
-            magnified = weights @ magnified if axis == -2 else magnified @ weights.mT
-        pixels = pixels.clone()
-        pixels[chosen] = magnified.round().byte()
-        return pixels
 
     def erase(self, pixels: Tensor, draws: Tensor) -> Tensor:
         """Set a rectangle, of a fifth to a half of height and width, of some normalised images to the mean."""

@@ -176,13 +176,12 @@ class PreparedImageJob:
         colour = "grey" if self.shape.channels == 1 else "colour"
         held_out = "given images" if self.has_valid_files else "by content hash"
         flip = self.augmentation.flips(self.shape.channels)
-        zoom = f", zooms up to {self.augmentation.zoom:g}" if self.augmentation.zoom > 1 else ""
         erase = f", erasing in {self.augmentation.erase:.0%}" if self.augmentation.erase else ""
         return [
             Choice("training images", f"{len(self.data.set.train):,}", f"{len(self.data.labels)} classes"),
             Choice("held-out images", f"{len(self.data.set.valid):,}", held_out),
             Choice("images", f"{height}x{width}, {colour}", "as asked" if self._size_asked else "by the data"),
-            Choice("augmentation", f"shifts by {self.augmentation.shift:.1%}{zoom}{', flips' * flip}{erase}", ""),
+            Choice("augmentation", f"shifts by {self.augmentation.shift:.1%}{', flips' * flip}{erase}", ""),
         ]
 
     @property

@@ -38,12 +38,15 @@ def test_operations_are_those_of_the_layers() -> None:
     assert TINY.training_flops(7, 11) == 3 * sum(counted)
 
 
-def test_the_parts_of_a_step_can_be_taken_again_and_again() -> None:
+def test_the_parts_of_a_step_leave_the_cache_as_it_was() -> None:
     model = build(TINY).eval()
     with torch.inference_mode():
-        for work in decode_parts.parts_of_a_step(model, 2).values():
+        state = decode_parts.amid(model, 2)
+        paths_NQS = state.cache.paths_NQS.clone()
+        parts = list(decode_parts.parts_of_a_step(model, state).values())
+        for work in [*parts, *parts]:
             work()
-            work()
+            assert torch.equal(state.cache.paths_NQS, paths_NQS)
 
 
 def test_a_shared_history_is_what_steps_of_one_beam_leave_behind() -> None:
