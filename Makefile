@@ -21,7 +21,7 @@ endif
 test-weights: .venv/weights-installed
 	HEEDFUL_WEIGHTS=.venv/weights $(BIN)/python -m pytest tests/weights
 
-# Side by side with other toolkits, which are set up under benchmarks/environments: about half an hour on 2 cores.
+# Side by side with other toolkits, which are set up under benchmarks/environments.
 bench: .venv/test-installed
 	$(BIN)/heedful bench
 
