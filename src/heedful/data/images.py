@@ -1,7 +1,8 @@
 """One image, in whatever form it comes, as an array of bytes of some size."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from PIL import Image, ImageOps
 
 from heedful.errors import UserError
 
+T = TypeVar("T")
 ImageInput = str | Path | NDArray[Any] | Image.Image
 
 # Modes of Pillow without colour; the last ones have 16 bits or more.
@@ -31,37 +33,46 @@ def has_colour(image: Image.Image) -> bool:
     return image.mode not in GREY_MODES
 
 
-def image_bytes(image: Image.Image, size: tuple[int, int], channels: int) -> NDArray[np.uint8]:
-    """The image as C H W of the given height and width, turned as its camera says, with 1 channel (grey) or 3.
+def plain_image(image: ImageInput, channels: int) -> Image.Image:
+    """The image in its own size, turned as its camera says, with 1 channel (grey) or 3; what is transparent is white.
 
-    What is transparent becomes white. Raises whatever Pillow raises if the image cannot be decoded.
+    Raises whatever Pillow raises if the image cannot be decoded.
     """
-    image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):
-        image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
-    elif image.mode == "F":
-        raise ValueError("its pixels are floating-point numbers")
-    if image.has_transparency_data:
-        layer = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    image = image.convert("L" if channels == 1 else "RGB")
-    if image.size != size[::-1]:
-        image = image.resize(size[::-1], Image.Resampling.BILINEAR)
-    pixels_HWC = np.asarray(image).reshape(*size, channels)
+    with read_image(image) as opened:
+        plain = ImageOps.exif_transpose(opened)
+        if plain.mode.startswith("I"):
+            plain = Image.fromarray((np.asarray(plain).clip(0, 65535) // 257).astype(np.uint8))
+        elif plain.mode == "F":
+            raise ValueError("its pixels are floating-point numbers")
+        if plain.has_transparency_data:
+            layer = plain.convert("RGBA")
+            plain = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+        return plain.convert("L" if channels == 1 else "RGB")
+
+
+def scaled_pixels(plain: Image.Image, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """A plain image as C H W of the given height and width."""
+    if plain.size != size[::-1]:
+        plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
+    pixels_HWC = np.asarray(plain).reshape(*size, -1)
     return np.ascontiguousarray(pixels_HWC.transpose(2, 0, 1))
 
 
-def decode_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8] | str:
-    """The image as C H W, or in a few words why it cannot be had."""
+def or_reason(decode: Callable[[], T]) -> T | str:
+    """What is decoded, or in a few words why it cannot be had."""
     try:
-        with read_image(image) as opened:
-            return image_bytes(opened, size, channels)
+        return decode()
     except MemoryError:
         raise
     except Exception as error:  # Pillow's readers of broken files raise exceptions of all kinds
         if isinstance(error, OSError) and error.strerror:
             return error.strerror
         return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def decode_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8] | str:
+    """The image as C H W, or in a few words why it cannot be had."""
+    return or_reason(lambda: scaled_pixels(plain_image(image, channels), size))
 
 
 def load_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8]:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.images import decode_image, has_colour, read_image
+from heedful.data.images import has_colour, or_reason, plain_image, read_image, scaled_pixels
 from heedful.data.labelled_images import LabelledImage, LabelledImages
 from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME
 from heedful.errors import UserError
 
-FORMAT = 1
+FORMAT = 2
 # Without images for it, this share is held out; of few images a greater one, so that its figures mean something.
 HELD_OUT = 0.05
 FEWEST_HELD_OUT = 200
@@ -144,11 +144,11 @@ def _make(
         for source in sources:
             for stranger in source.strangers:
                 report.note("no image", str(stranger), "its name does not end as that of an image")
-            for number, pixels in decoded(source, shape, report, pool):
+            for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
                 # The validation images may lack a class, so that theirs are numbered otherwise.
-                classes.append(sources[0].labels.index(source.labels[number]))
-                hashes.append(blake2b(pixels.tobytes(), digest_size=8).digest())
+                classes.append(sources[0].labels.index(source.labels[each.label]))
+                hashes.append(digest)
                 progress("decoding images", len(classes) + report.left_out["unreadable"], total)
             ends.append(len(classes))
     held_out = held_out_by_content(hashes) if len(sources) == 1 else np.arange(len(classes)) >= ends[0]
@@ -172,21 +172,25 @@ def _make(
 
 
 def decoded(
-    source: Iterable[LabelledImage], shape: ImageShape, report: ImageReport | None, pool: ThreadPoolExecutor
-) -> Iterator[tuple[int, Images]]:
-    """The class and the pixels of every image that can be decoded, in order; the others are noted."""
+    source: Iterable[LabelledImage], shape: ImageShape, report: ImageReport, pool: ThreadPoolExecutor
+) -> Iterator[tuple[LabelledImage, Images, bytes]]:
+    """Every image that can be decoded, in order, its pixels, and a hash of them; the others are noted.
 
-    def decode(each: LabelledImage) -> Images | str:
-        return decode_image(each.image, shape.size, shape.channels)
+    The hash is of the pixels before they are scaled: at every resolution the same images are held out.
+    """
+
+    def decode(each: LabelledImage) -> tuple[Images, bytes]:
+        plain = plain_image(each.image, shape.channels)
+        return scaled_pixels(plain, shape.size), blake2b(plain.tobytes(), digest_size=8).digest()
 
     images = iter(source)
     while some := list(islice(images, _TOGETHER)):
-        for each, result in zip(some, pool.map(decode, some), strict=True):
+        results = pool.map(lambda each: or_reason(lambda: decode(each)), some)
+        for each, result in zip(some, results, strict=True):
             if isinstance(result, str):
-                if report:
-                    report.note("unreadable", each.name, result)
+                report.note("unreadable", each.name, result)
             else:
-                yield each.label, result
+                yield each, *result
 
 
 def held_out_by_content(hashes: Sequence[bytes]) -> NDArray[np.bool_]:

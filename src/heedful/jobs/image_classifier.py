@@ -162,6 +162,8 @@ class PreparedImageJob:
         if self.base:
             settings = from_dict(VisionConfig, self.model_settings, "model")
             pixels = settings.pixels
+            if settings.convolution:
+                settings = replace(settings, convolution_grid=settings.convolution_grid or self.base.model.grid)
         return replace(
             settings,
             image_size=self.shape.size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -28,18 +29,37 @@ class Neighbourhood(nn.Module):
 
 
 class GridNeighbourhood(nn.Module):
-    """The same for tokens on a grid: adds to each what it forms with those around it, `size` along each axis."""
+    """The same for tokens on a grid: adds to each what it forms with those around it, `size` along each axis.
 
-    def __init__(self, width: int, size: int, axes: int) -> None:
+    On a grid of another size than it was trained on, neighbours lie as far apart as before by the whole: on one twice
+    as fine every second token is one, and where they fall between two tokens, they are a mean of both.
+    """
+
+    def __init__(self, width: int, size: int, grid: Sequence[int]) -> None:
         super().__init__()
         assert size % 2 == 1, "a token has as many neighbours on either side"
-        self.size = size
-        self.projection = nn.Linear(size**axes * width, width)
+        self.size, self.grid = size, tuple(grid)
+        self.projection = nn.Linear(size ** len(grid) * width, width)
 
     def forward(self, x_BPD: Tensor, grid: Sequence[int]) -> Tensor:
         """Beyond the edges there is nothing."""
         side = self.size // 2
-        x = F.pad(x_BPD.view(len(x_BPD), *grid, -1), (0, 0, *[side] * (2 * len(grid))))
-        for axis, length in enumerate(grid, 1):
-            x = torch.cat([x.narrow(axis, start, length) for start in range(self.size)], -1)
+        x = x_BPD.view(len(x_BPD), *grid, -1)
+        for axis, (length, trained) in enumerate(zip(grid, self.grid, strict=True), 1):
+            distances = [place * length / trained for place in range(-side, side + 1)]
+            x = torch.cat(_seen_from_afar(x, axis, distances), -1)
         return x_BPD + F.gelu(self.projection(x.flatten(1, -2)))
+
+
+def _seen_from_afar(x: Tensor, axis: int, distances: Sequence[float]) -> list[Tensor]:
+    """For each distance along an axis, what lies there; between two places, a mean of both by their nearness."""
+    reach, length = math.ceil(max(distances)), x.shape[axis]
+    padded = F.pad(x, [0, 0] * (x.dim() - 1 - axis) + [reach, reach])
+    seen = []
+    for distance in distances:
+        before = math.floor(distance)
+        here = padded.narrow(axis, reach + before, length)
+        if distance != before:
+            here = here.lerp(padded.narrow(axis, reach + before + 1, length), distance - before)
+        seen.append(here)
+    return seen

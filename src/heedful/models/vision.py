@@ -39,8 +39,9 @@ class VisionConfig:
     """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
 
     With a `convolution` over so many patches along each axis before the first block, edges and textures are learned
-    from fewer images. The number of classes is that of the data; without any, the model gives what its head would be
-    applied to.
+    from fewer images; `convolution_grid` is the grid on which its patches touch, if that is not the model's own: those
+    of a model that goes on at another resolution stay as far apart as they were. The number of classes is that of the
+    data; without any, the model gives what its head would be applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)
@@ -56,6 +57,7 @@ class VisionConfig:
         )
     )
     convolution: int = 0
+    convolution_grid: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.image_size or len(self.image_size) != len(self.patch_size):
@@ -71,6 +73,9 @@ class VisionConfig:
         require(self.convolution, "convolution", 0)
         if self.convolution and self.convolution % 2 == 0:
             raise UserError(f"convolution is {self.convolution}, but must be odd: a patch and its neighbours, or 0")
+        if self.convolution_grid and len(self.convolution_grid) != len(self.patch_size):
+            raise UserError(f"convolution_grid is {list(self.convolution_grid)}: it needs a number for each axis")
+        require(min(self.convolution_grid or (1,)), "convolution_grid", 1)
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -118,8 +123,8 @@ class Vision(nn.Module):
         width, stack = config.width, config.stack
         self.patches = PatchEmbedding(config.patch_size, config.channels, width)
         self.positions = GridPositions(config.grid, width)
-        axes = len(config.patch_size)
-        self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
+        touching = config.convolution_grid or config.grid
+        self.neighbourhood = GridNeighbourhood(width, config.convolution, touching) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
         scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
@@ -138,7 +143,8 @@ class Vision(nn.Module):
     def tokens(self, pixels: Tensor) -> Tensor:
         """The last block's output B T D; the class token, if there is one, comes first.
 
-        Images may have another size than those of the training: the positions are interpolated.
+        Images may have another size than those of the training: positions, and distances of neighbours, are
+        interpolated.
         """
         grid = patch_grid(pixels.shape[2:], self.config.patch_size)
         x_BTD = self.patches(pixels) + self.positions(grid)

@@ -76,6 +76,12 @@ def test_equal_images_are_on_the_same_side(folder: Path, tmp_path: Path) -> None
     assert sides[0] and sides[1] and not sides[0] & sides[1]
 
 
+def test_the_same_images_are_held_out_at_every_resolution(folder: Path, tmp_path: Path) -> None:
+    source = ImageFolder.open(str(folder))
+    small, large = (prepare_images(source, None, tmp_path / str(side), ImageShape((side, side), 3)) for side in (7, 13))
+    assert small.set.valid.tolist() == large.set.valid.tolist()
+
+
 def test_the_held_out_share() -> None:
     def share(count: int) -> float:
         return held_out_by_content([number.to_bytes(8, "little") for number in range(count)]).mean()

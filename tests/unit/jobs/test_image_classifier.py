@@ -12,8 +12,10 @@ from heedful.data.augmentation import AugmentationConfig
 from heedful.data.shapes import draw_shapes
 from heedful.errors import UserError
 from heedful.jobs.image_classifier import ImageData
+from heedful.jobs.image_start import start_from_folder
 from heedful.layers.grid_positions import interpolate
 from heedful.model_folder import load_model_folder
+from heedful.models.vision import Vision
 
 SETTINGS: dict[str, Any] = {
     "model": {
@@ -117,6 +119,10 @@ def test_starting_from_a_model_at_another_size_and_with_other_classes(data: dict
     larger = load_model_folder(tmp_path / "larger").network
     assert larger.config.image_size == (28, 24)
     assert larger.config.pixels == first.config.pixels
+    start = Vision(larger.config).eval()
+    start_from_folder(start, tmp_path / "first")
+    pixels = torch.randn(3, 1, 28, 24)
+    torch.testing.assert_close(start(pixels), first(pixels))
     # Six steps are few: the interpolated positions and the head must be near to those of the start.
     torch.testing.assert_close(
         larger.positions.table, interpolate(first.positions.table, (7, 6)), rtol=0, atol=6 * 0.0025

@@ -1,5 +1,9 @@
+import math
+
+import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from heedful.layers.neighbourhood import GridNeighbourhood, Neighbourhood
 
@@ -16,13 +20,30 @@ def test_it_is_torchs_convolution_over_the_real_tokens() -> None:
         torch.testing.assert_close(found, real_TD + F.gelu(phrases), atol=1e-6, rtol=0)
 
 
-def test_on_a_grid_it_is_torchs_convolution_too() -> None:
-    torch.manual_seed(2)
-    layer = GridNeighbourhood(5, 3, 2)
-    x_BPD = torch.randn(2, 7 * 4, 5)
+def torchs_convolution(layer: GridNeighbourhood, x_BPD: Tensor, grid: tuple[int, int], dilation: int) -> Tensor:
     # The inner axis was joined last: the kernel's axes are out, columns, rows, in.
     kernel = layer.projection.weight.view(5, 3, 3, 5).permute(0, 3, 2, 1)
-    image_BDHW = x_BPD.view(2, 7, 4, 5).permute(0, 3, 1, 2)
-    found_BDHW = F.conv2d(image_BDHW, kernel, layer.projection.bias, padding=1)
-    expected = x_BPD + F.gelu(found_BDHW).permute(0, 2, 3, 1).flatten(1, 2)
-    torch.testing.assert_close(layer(x_BPD, (7, 4)), expected, atol=1e-6, rtol=0)
+    image_BDHW = x_BPD.view(2, *grid, 5).permute(0, 3, 1, 2)
+    found_BDHW = F.conv2d(image_BDHW, kernel, layer.projection.bias, padding=dilation, dilation=dilation)
+    return x_BPD + F.gelu(found_BDHW).permute(0, 2, 3, 1).flatten(1, 2)
+
+
+@pytest.mark.parametrize("finer", [1, 2, 3])
+def test_on_a_grid_it_is_torchs_convolution_too(finer: int) -> None:
+    torch.manual_seed(2)
+    layer, grid = GridNeighbourhood(5, 3, (7, 4)), (7 * finer, 4 * finer)
+    x_BPD = torch.randn(2, math.prod(grid), 5)
+    torch.testing.assert_close(layer(x_BPD, grid), torchs_convolution(layer, x_BPD, grid, finer), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("length", [5, 10, 13])
+def test_neighbours_between_two_tokens_are_interpolated(length: int) -> None:
+    torch.manual_seed(3)
+    layer = GridNeighbourhood(2, 3, (7,))
+    slope_D = torch.randn(2)
+    places_P = torch.arange(length) / length  # what is linear along the axis is interpolated without a fault
+    x_BPD = (places_P[:, None] * slope_D)[None]
+    inside = slice(2, -2)
+    around = torch.cat([(places_P[:, None] + step / 7) * slope_D for step in (-1, 0, 1)], -1)
+    expected = x_BPD[0] + F.gelu(layer.projection(around))
+    torch.testing.assert_close(layer(x_BPD, (length,))[0, inside], expected[inside], atol=1e-6, rtol=0)
