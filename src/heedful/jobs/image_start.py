@@ -22,8 +22,8 @@ def load_vision_config(folder: Path) -> ModelConfig:
 
 
 def fine_tuning_rate(config: ModelConfig) -> float:
-    """A fifth of what suits random weights: those that know something already are to change slowly."""
-    return round(0.2 * 2e-3 * 128 / config.model.width, 7)
+    """A tenth of what suits random weights: those that know something already are to change slowly."""
+    return round(0.1 * 2e-3 * 128 / config.model.width, 7)
 
 
 @torch.no_grad()
