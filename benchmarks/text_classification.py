@@ -23,7 +23,7 @@ import results
 
 RUNS = Path("benchmarks/runs/text_classification")
 LABELS, EPOCHS, SEEDS = 1000, 8, (1, 2, 3, 4, 5)
-PRETRAINING_EPOCHS = 8
+PRETRAINING_EPOCHS = 5
 
 
 def heedful(*arguments: object) -> str:
