@@ -28,9 +28,9 @@ from heedful.model_folder import load_model_folder
 
 COMMAND = "heedful bench translation"
 # What is slow gets fewer sentences, the first ones: this share of all.
-SHARES = {"Hugging Face generate": 5, "JoeyNMT search": 20}
+SHARES = {"Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
-AMOUNTS = {256: (1000, 16, 3), 512: (512, 8, 3), 32: (24, 2, 1)}
+AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
 OURS = {"heedful": "fp32", "heedful int8": "int8"}
 # Width -> which of ours, and beside whom -> what is required.
 REQUIRED = {
@@ -68,14 +68,22 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """Measure everything."""
+        self._say("finding each system's best setting")
         contenders = self._start()
+        self._say("sentences per second")
         self._throughput(contenders)
         for contender in contenders.values():
             contender.stop()
         running = {name: contender.setup for name, contender in contenders.items()}
+        self._say("latency of one sentence")
         self._latency({name: setup for name, setup in running.items() if name != "JoeyNMT search"})
+        self._say("start to first translation")
         self._first(running)
+        self._say("done")
         return self.found
+
+    def _say(self, text: str) -> None:
+        print(f"d={self.width}, {time.monotonic() - self.started:.0f} s: {text}", flush=True)
 
     def _start(self) -> dict[str, Contender]:
         contenders = {}

@@ -20,6 +20,10 @@ from heedful.decoding.token_scores import TokenScores
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
+# What comes while many sentences are under way is encoded when it is this share of them, or has waited so many steps:
+# one sentence costs nearly as much to encode as several.
+SHARE_TO_GATHER = 1 / 8
+STEPS_TO_GATHER = 4
 
 
 # Told of a sentence after each step with which it is not done; False gives it up there and then.
@@ -97,6 +101,7 @@ class Lane:
         self.encoded: deque[tuple[Any, int, Job]] = deque()
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
+        self.steps_gathered = 0
 
     @property
     def num_free(self) -> int:
@@ -119,6 +124,14 @@ class Lane:
             if not self.encoded:
                 self._encode(waiting)
             self._insert(min(self.num_free, len(self.encoded)))
+
+    def gathers(self, num_waiting: int) -> bool:
+        """Whether what waits is to wait for more; asked once before each step."""
+        few = 0 < num_waiting < SHARE_TO_GATHER * self.num_running and not self.encoded
+        self.steps_gathered = self.steps_gathered + 1 if few else 0
+        if self.steps_gathered == STEPS_TO_GATHER:
+            self.steps_gathered = 0
+        return self.steps_gathered > 0
 
     def _encode(self, waiting: deque[Job]) -> None:
         group = max(1, TOKENS_PER_PREFILL // max(1, waiting[0].source_length))

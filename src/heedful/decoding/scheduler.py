@@ -153,6 +153,8 @@ class Scheduler:
         for lane in lanes[:-1]:
             lane.fill(deque())
         if lanes:
+            if not self.complete and lanes[-1].num_free and lanes[-1].gathers(len(waiting)):
+                return
             lanes[-1].fill(waiting)
         largest = lanes[-1].room.sentences if lanes else 0
         if waiting and largest < self._most_sentences(length):

@@ -1,11 +1,13 @@
 import itertools
 import random
+from collections import deque
 
 import pytest
 import torch
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
-from heedful.decoding.scheduler import SHORT, WINDOW
+from heedful.decoding.lane import STEPS_TO_GATHER
+from heedful.decoding.scheduler import SHORT, WINDOW, Scheduler
 from heedful.errors import UserError
 
 
@@ -60,6 +62,34 @@ def test_sentences_are_encoded_in_groups_of_similar_length(table_model):
     assert len(model.prefilled) < 30
     spread = [max(map(len, group)) - min(map(len, group)) for group in model.prefilled]
     assert sum(spread) / len(spread) < 5
+
+
+def test_requests_that_come_one_by_one_are_encoded_together(table_model):
+    model, options = table_model(17, end_bias=-9.0), DecodingOptions(beam=2, max_extra=70)
+    requests = mixed_requests(63)
+    expected = by_index(decode(model, requests, options, 1))
+    encoded_before = len(model.prefilled)
+    scheduler, found, late = Scheduler(model, options, 64), [], deque(requests[33:])
+    scheduler.add(requests[:33])
+    while late or not scheduler.idle:
+        found += scheduler.step()
+        if late:
+            scheduler.add([late.popleft()])
+    assert by_index(found) == expected
+    assert len(model.prefilled) - encoded_before < 30 / 2
+
+
+def test_a_request_waits_for_others_only_while_many_are_under_way(table_model):
+    model, options = table_model(17, end_bias=-9.0), DecodingOptions(max_extra=40)
+    for running, held in ((1, 0), (7, 0), (17, STEPS_TO_GATHER - 1)):
+        scheduler = Scheduler(model, options, 64)
+        scheduler.add(mixed_requests(running))
+        scheduler.step()
+        scheduler.add([Request(running, [3, 4])])
+        waited = 0
+        while scheduler.step() or scheduler.num_waiting:
+            waited += 1
+        assert waited == held
 
 
 def test_an_endless_stream_is_answered_in_bounded_memory(table_model):
