@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from heedful.data.tokenizer import Tokenizer
 from heedful.model_folder import ModelConfig, save_model_folder
@@ -17,6 +18,9 @@ from preloaded import PreloadedCommand
 
 # Tests run side by side: operations split over all cores would wait for each other.
 torch.set_num_threads(1)
+# The same examples in every run; a busy machine may take its time with them.
+settings.register_profile("heedful", deadline=None, derandomize=True)
+settings.load_profile("heedful")
 
 WORDS = ["red", "green", "blue", "white", "black", "one", "two", "three", "four", "five", "six"]
 WORDS += ["seven", "dog", "cat", "bird", "fish", "house", "tree", "sun", "moon", "sea"]

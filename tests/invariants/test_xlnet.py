@@ -42,7 +42,7 @@ def ids(*shape: int, seed: int = 2) -> torch.Tensor:
     return torch.randint(3, VOCABULARY, shape, generator=torch.Generator().manual_seed(seed))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(order=st.permutations(range(T)), changed=st.integers(0, T - 1))
 @torch.inference_mode()
 def test_a_query_knows_nothing_of_its_token_and_of_later_ones(order: list[int], changed: int) -> None:

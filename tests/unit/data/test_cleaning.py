@@ -67,7 +67,7 @@ def test_exactly_the_control_characters_and_line_breaks_are_replaced() -> None:
 
 
 @given(st.lists(LINES, max_size=53))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @example([b"plain"] * 97 + [b"\xff"] + [b"plain"] * 101 + [b"a\x00b", b"", b"plain"])
 def test_a_block_is_cleaned_as_its_lines_are(lines: list[bytes]) -> None:
     texts, rules = clean_lines(lines)
@@ -77,7 +77,7 @@ def test_a_block_is_cleaned_as_its_lines_are(lines: list[bytes]) -> None:
 
 
 @given(LINES)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 def test_cleaning_twice_changes_nothing_more(line: bytes) -> None:
     text, rule = clean_line(line)
     if text:

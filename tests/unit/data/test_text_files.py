@@ -45,7 +45,7 @@ def lines_by_the_rule(content: bytes) -> list[bytes]:
         b"".join
     )
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @example(content=b"")
 @example(content=b"\n")
 @example(content=b"\n\n")

@@ -24,7 +24,7 @@ TOKENIZER = Tokenizer.train(TRAINED_ON, 311)
 
 
 @given(ANY_TEXT)
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @example("")
 @example(" ")
 @example("  two  spaces  ")
@@ -46,7 +46,7 @@ def test_decoding_gives_the_text_back(text: str) -> None:
 
 
 @given(st.lists(ANY_TEXT, max_size=7))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 def test_a_batch_is_encoded_as_its_texts_are(texts: list[str]) -> None:
     assert TOKENIZER.encode_batch(texts) == [TOKENIZER.encode(text) for text in texts]
 

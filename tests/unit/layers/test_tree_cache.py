@@ -36,7 +36,7 @@ def alone(layer: SelfAttention, history: list[Tensor]) -> Tensor:
     st.sampled_from([None, 4]),
     st.integers(1, STEPS - 2),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @torch.no_grad()
 def test_same_as_histories_of_their_own(parents: list[list[int]], window: int | None, restart: int) -> None:
     layer, cache = new_layer(window), new_cache()
