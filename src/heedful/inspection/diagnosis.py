@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ REPEATED_SHARE = 0.8
 LEAST_SOURCE_GAIN, LEAST_GAIN = 0.1, 0.03
 # Of what a run had learned, it may lose this share again; less than that many nats may be chance.
 LARGEST_RELAPSE, LEAST_RELAPSE = 0.3, 0.1
+# So many standard errors of a mean may be chance too.
+CHANCE = 5
 # The share of its first loss that a run must have got rid of.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
@@ -99,6 +102,8 @@ class _TrainingLoss:
         self.means = np.add.reduceat(losses * tokens, starts) / np.add.reduceat(tokens, starts)
         self.steps = [run.steps[start]["step"] for start in starts]
         self.best, self.now = float(self.means.min()), float(self.means[-1])
+        at_best = losses[starts[self.means.argmin()] :][:size]
+        self.noise = float(at_best.std()) / math.sqrt(size)
 
     def at(self, step: int) -> float:
         """The mean of the part that a step belongs to."""
@@ -118,7 +123,8 @@ def _divergence(run: RunRecord) -> Finding | None:
     if len(run.steps) < FEWEST_STEPS:
         return None
     loss = _TrainingLoss(run)
-    if loss.now - loss.best <= max(LARGEST_RELAPSE * (loss.first - loss.best), 0.2 * loss.first, LEAST_RELAPSE):
+    chance = CHANCE * loss.noise  # small steps and few of them: means go up and down by themselves
+    if loss.now - loss.best <= max(LARGEST_RELAPSE * (loss.first - loss.best), 0.2 * loss.first, LEAST_RELAPSE, chance):
         return None
     lowest = loss.steps[int(loss.means.argmin())]
     evidence = (

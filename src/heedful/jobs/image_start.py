@@ -8,6 +8,7 @@ import torch
 
 from heedful.errors import UserError
 from heedful.layers.grid_positions import interpolate
+from heedful.layers.patches import resize_windows
 from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder
 from heedful.models.vision import Vision
 from heedful.models.weights_file import load_parameters, parameter_tensors
@@ -28,8 +29,12 @@ def fine_tuning_rate(config: ModelConfig) -> float:
 
 @torch.no_grad()
 def start_from_folder(model: Vision, folder: Path) -> None:
-    """Copy the weights of a model folder, with its positions interpolated; a head of other classes stays fresh."""
-    tensors = parameter_tensors(load_model_folder(folder).network)
+    """Copy the weights of a model folder, positions and windows interpolated; a head of other classes stays fresh."""
+    loaded = load_model_folder(folder).network
+    tensors = parameter_tensors(loaded)
+    if loaded.config.patch_size == model.config.patch_size:
+        name = "patches.projection.weight"
+        tensors[name] = resize_windows(tensors[name], loaded.patches.window, model.patches.window)
     table = tensors["positions.table"]
     if table.dim() == model.positions.table.dim():
         tensors["positions.table"] = interpolate(table, model.config.grid)

@@ -29,25 +29,23 @@ class Neighbourhood(nn.Module):
 
 
 class GridNeighbourhood(nn.Module):
-    """The same for tokens on a grid: adds to each what it forms with those around it, `size` along each axis.
+    """The same for tokens on a grid: adds to each what it forms with those around it, `size` along each axis."""
 
-    On a grid of another size than it was trained on, neighbours lie as far apart as before by the whole: on one twice
-    as fine every second token is one, and where they fall between two tokens, they are a mean of both.
-    """
-
-    def __init__(self, width: int, size: int, grid: Sequence[int]) -> None:
+    def __init__(self, width: int, size: int, axes: int) -> None:
         super().__init__()
         assert size % 2 == 1, "a token has as many neighbours on either side"
-        self.size, self.grid = size, tuple(grid)
-        self.projection = nn.Linear(size ** len(grid) * width, width)
+        self.size = size
+        self.projection = nn.Linear(size**axes * width, width)
 
-    def forward(self, x_BPD: Tensor, grid: Sequence[int]) -> Tensor:
-        """Beyond the edges there is nothing."""
+    def forward(self, x_BPD: Tensor, grid: Sequence[int], steps: Sequence[float]) -> Tensor:
+        """Neighbours are so many steps apart along each axis: between two tokens they are a mean of both.
+
+        Beyond the edges there is nothing.
+        """
         side = self.size // 2
         x = x_BPD.view(len(x_BPD), *grid, -1)
-        for axis, (length, trained) in enumerate(zip(grid, self.grid, strict=True), 1):
-            distances = [place * length / trained for place in range(-side, side + 1)]
-            x = torch.cat(_seen_from_afar(x, axis, distances), -1)
+        for axis, step in enumerate(steps, 1):
+            x = torch.cat(_seen_from_afar(x, axis, [place * step for place in range(-side, side + 1)]), -1)
         return x_BPD + F.gelu(self.projection(x.flatten(1, -2)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -14,27 +15,53 @@ def patch_grid(size: Sequence[int], patch_size: Sequence[int]) -> tuple[int, ...
     return tuple(-(-length // patch) for length, patch in zip(size, patch_size, strict=True))
 
 
-def cut_patches(pixels: Tensor, patch_size: Sequence[int]) -> Tensor:
-    """B C and the grid's axes -> B P (C times a patch's pixels); what lacks to whole patches is padded with zeros."""
-    B, channels, *size = pixels.shape
-    grid = patch_grid(size, patch_size)
-    missing = [count * patch - length for count, patch, length in zip(grid, patch_size, size, strict=True)]
+def cut_patches(pixels: Tensor, patch_size: Sequence[int], window: Sequence[int] | None = None) -> Tensor:
+    """B C and the grid's axes -> B P (C times a window's pixels); what lacks to whole patches is padded with zeros.
+
+    The windows are the patches themselves, or larger, with the patches in their middle: then they overlap, and at the
+    edges of the grid the last pixels are repeated.
+    """
+    window = window or patch_size
+    lengths, axes = pixels.shape[2:], range(2, pixels.dim())
+    places = zip(patch_grid(lengths, patch_size), patch_size, lengths, strict=True)
+    missing = [count * patch - length for count, patch, length in places]
     if any(missing):
         pixels = F.pad(pixels, [pad for each in reversed(missing) for pad in (0, each)])
-    # B C (rows of patches, rows of a patch) (columns of patches, columns of a patch) ...
-    split = pixels.reshape(B, channels, *(length for pair in zip(grid, patch_size, strict=True) for length in pair))
-    places, inside = range(2, split.dim(), 2), range(3, split.dim(), 2)
-    return split.permute(0, *places, 1, *inside).reshape(B, math.prod(grid), channels * math.prod(patch_size))
+    beyond = [size - patch for size, patch in zip(window, patch_size, strict=True)]
+    if any(beyond):
+        pads = [pad for each in reversed(beyond) for pad in (each // 2, each - each // 2)]
+        pixels = F.pad(pixels, pads, mode="replicate")
+    for axis, size, patch in zip(axes, window, patch_size, strict=True):
+        pixels = pixels.unfold(axis, size, patch)
+    inside = range(pixels.dim() - len(axes), pixels.dim())
+    return pixels.permute(0, *axes, 1, *inside).flatten(len(axes) + 1).flatten(1, -2)
+
+
+def resize_windows(weights: Tensor, window: Sequence[int], larger: Sequence[int]) -> Tensor:
+    """Weights D (C times a window's pixels) for larger windows: they do to the larger what the old ones do to its
+    pixels averaged down to the old size."""
+    weights = weights.unflatten(1, (-1, *window))
+    for axis, (old, new) in enumerate(zip(window, larger, strict=True), 2):
+        edges = torch.arange(old + 1) * (new / old)
+        starts, places = edges[:-1, None], torch.arange(new)
+        covered = (torch.minimum(edges[1:, None], places + 1) - torch.maximum(starts, places)).clamp(min=0)
+        weights = (weights.movedim(axis, -1) @ (covered * old / new).to(weights)).movedim(-1, axis)
+    return weights.flatten(1)
 
 
 class PatchEmbedding(nn.Module):
-    """A linear projection of each patch, which is a convolution whose stride is its size."""
+    """A linear projection of each patch, or of a window around it: a convolution whose stride is the patches' size."""
 
-    def __init__(self, patch_size: Sequence[int], channels: int, width: int) -> None:
+    def __init__(
+        self, patch_size: Sequence[int], channels: int, width: int, window: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
-        self.patch_size = tuple(patch_size)
-        self.projection = nn.Linear(channels * math.prod(patch_size), width)
+        self.patch_size, self.window = tuple(patch_size), tuple(window or patch_size)
+        self.projection = nn.Linear(channels * math.prod(self.window), width)
 
-    def forward(self, pixels: Tensor) -> Tensor:
-        """B C and the grid's axes, such as B C H W, or B C F H W of a video -> B P D."""
-        return self.projection(cut_patches(pixels, self.patch_size))
+    def forward(self, pixels: Tensor, window: Sequence[int] | None = None) -> Tensor:
+        """B C and the grid's axes, such as B C H W, or B C F H W of a video -> B P D; also by other windows."""
+        weight, window = self.projection.weight, window or self.window
+        if window != self.window:
+            weight = resize_windows(weight, self.window, window)
+        return F.linear(cut_patches(pixels, self.patch_size, window), weight, self.projection.bias)

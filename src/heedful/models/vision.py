@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,9 +40,9 @@ class VisionConfig:
     """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
 
     With a `convolution` over so many patches along each axis before the first block, edges and textures are learned
-    from fewer images; `convolution_grid` is the grid on which its patches touch, if that is not the model's own: those
-    of a model that goes on at another resolution stay as far apart as they were. The number of classes is that of the
-    data; without any, the model gives what its head would be applied to.
+    from fewer images. Such a model keeps its sense of scale on a finer grid: what a patch sees, and how far its
+    neighbours are, stays as large a share of the image as on the `convolution_grid` (else that of its own images). The
+    number of classes is that of the data; without any, the model gives what its head would be applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)
@@ -87,6 +88,15 @@ class VisionConfig:
         """Tokens of an image."""
         return math.prod(self.grid) + (self.pooling == "class_token")
 
+    def finer(self, grid: Sequence[int]) -> tuple[float, ...]:
+        """How many times finer along each axis a grid is than the one on which patches touch; at least 1."""
+        touching = self.convolution_grid or self.grid if self.convolution else grid
+        return tuple(max(1.0, own / base) for own, base in zip(grid, touching, strict=True))
+
+    def window(self, grid: Sequence[int]) -> tuple[int, ...]:
+        """How many pixels along each axis a patch of a grid sees: its own, and on a finer grid some around it."""
+        return tuple(round(patch * finer) for patch, finer in zip(self.patch_size, self.finer(grid), strict=True))
+
     def summary(self) -> str:
         """The settings that matter most, in words."""
         size, patch = ("x".join(map(str, each)) for each in (self.image_size, self.patch_size))
@@ -95,7 +105,7 @@ class VisionConfig:
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
-        pixels = self.channels * math.prod(self.patch_size)
+        pixels = self.channels * math.prod(self.window(self.grid))
         windows = self.convolution ** len(self.patch_size) if self.convolution else 0
         return self.stack.activation_bytes(self.width, self.length, 1) + 4 * (2 * pixels + (4 + windows) * self.width)
 
@@ -121,10 +131,10 @@ class Vision(nn.Module):
         super().__init__()
         self.config = config
         width, stack = config.width, config.stack
-        self.patches = PatchEmbedding(config.patch_size, config.channels, width)
+        self.patches = PatchEmbedding(config.patch_size, config.channels, width, config.window(config.grid))
         self.positions = GridPositions(config.grid, width)
-        touching = config.convolution_grid or config.grid
-        self.neighbourhood = GridNeighbourhood(width, config.convolution, touching) if config.convolution else None
+        axes = len(config.patch_size)
+        self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
         scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
@@ -143,13 +153,12 @@ class Vision(nn.Module):
     def tokens(self, pixels: Tensor) -> Tensor:
         """The last block's output B T D; the class token, if there is one, comes first.
 
-        Images may have another size than those of the training: positions, and distances of neighbours, are
-        interpolated.
+        Images may have another size than those of the training: the positions are interpolated.
         """
         grid = patch_grid(pixels.shape[2:], self.config.patch_size)
-        x_BTD = self.patches(pixels) + self.positions(grid)
+        x_BTD = self.patches(pixels, self.config.window(grid)) + self.positions(grid)
         if self.neighbourhood is not None:
-            x_BTD = self.neighbourhood(x_BTD, grid)
+            x_BTD = self.neighbourhood(x_BTD, grid, self.config.finer(grid))
         x_BTD = self.dropout(self.class_token(x_BTD))
         places_T = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         for block in self.blocks:

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from heedful.inspection.diagnosis import checks, diagnose, judgeable, verdict
@@ -27,6 +29,17 @@ def test_few_answers_may_be_alike_by_chance(write_run, step_row, validation_row)
     rows = [step_row(number, loss=5 - number / 20) for number in range(1, 51)]
     record = read_run(write_run([*rows, validation_row(50, answers={**SAME, "count": 9})]))
     assert verdict(record) == "healthy"
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.01, "divergence"), (0.2, "healthy")])
+def test_a_noisy_loss_that_rises_a_little_has_not_diverged(
+    write_run, step_row, validation_row, spread: float, expected: str
+) -> None:
+    # A fine-tune: from 0.37 to 0.30, and 0.41 at the end, by steps that are spread around it.
+    draw = random.Random(1)
+    means = [0.37] * 10 + [0.3] * 70 + [0.41] * 20
+    rows = [step_row(number, loss=mean + draw.gauss(0, spread)) for number, mean in enumerate(means, 1)]
+    assert verdict(read_run(write_run([*rows, validation_row(100)]))) == expected
 
 
 def test_a_run_is_said_to_be_examined_for_what_it_has_recorded(write_run, step_row, validation_row) -> None:

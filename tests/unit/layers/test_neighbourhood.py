@@ -31,19 +31,18 @@ def torchs_convolution(layer: GridNeighbourhood, x_BPD: Tensor, grid: tuple[int,
 @pytest.mark.parametrize("finer", [1, 2, 3])
 def test_on_a_grid_it_is_torchs_convolution_too(finer: int) -> None:
     torch.manual_seed(2)
-    layer, grid = GridNeighbourhood(5, 3, (7, 4)), (7 * finer, 4 * finer)
+    layer, grid = GridNeighbourhood(5, 3, 2), (7, 4)
     x_BPD = torch.randn(2, math.prod(grid), 5)
-    torch.testing.assert_close(layer(x_BPD, grid), torchs_convolution(layer, x_BPD, grid, finer), atol=1e-6, rtol=0)
+    found, expected = layer(x_BPD, grid, (finer, finer)), torchs_convolution(layer, x_BPD, grid, finer)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("length", [5, 10, 13])
-def test_neighbours_between_two_tokens_are_interpolated(length: int) -> None:
+@pytest.mark.parametrize("step", [0.7, 1.4, 1.9])
+def test_neighbours_between_two_tokens_are_interpolated(step: float) -> None:
     torch.manual_seed(3)
-    layer = GridNeighbourhood(2, 3, (7,))
-    slope_D = torch.randn(2)
-    places_P = torch.arange(length) / length  # what is linear along the axis is interpolated without a fault
-    x_BPD = (places_P[:, None] * slope_D)[None]
-    inside = slice(2, -2)
-    around = torch.cat([(places_P[:, None] + step / 7) * slope_D for step in (-1, 0, 1)], -1)
-    expected = x_BPD[0] + F.gelu(layer.projection(around))
-    torch.testing.assert_close(layer(x_BPD, (length,))[0, inside], expected[inside], atol=1e-6, rtol=0)
+    layer, slope_D = GridNeighbourhood(2, 3, 1), torch.randn(2)
+    places_P1 = torch.arange(11.0)[:, None]  # what is linear along the axis is interpolated without a fault
+    around = torch.cat([(places_P1 + far) * slope_D for far in (-step, 0, step)], -1)
+    expected = places_P1 * slope_D + F.gelu(layer.projection(around))
+    found = layer((places_P1 * slope_D)[None], (11,), (step,))[0]
+    torch.testing.assert_close(found[2:-2], expected[2:-2], atol=1e-5, rtol=0)

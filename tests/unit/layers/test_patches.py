@@ -1,9 +1,11 @@
+import math
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.layers.patches import PatchEmbedding, cut_patches, patch_grid
+from heedful.layers.patches import PatchEmbedding, cut_patches, patch_grid, resize_windows
 
 CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
@@ -50,3 +52,27 @@ def test_a_patch_holds_its_own_pixels_row_by_row() -> None:
     patches = cut_patches(pixels, (2, 3))
     assert patches.shape == (1, 9, 12)
     assert torch.equal(patches[0, 5], pixels[0, :, 2:4, 6:9].flatten())
+
+
+def test_windows_overlap_and_have_the_patches_in_their_middle() -> None:
+    torch.manual_seed(3)
+    embedding = PatchEmbedding((4, 3), channels=2, width=5, window=(6, 7))
+    pixels = torch.randn(2, 2, 12, 9)
+    weight = embedding.projection.weight.view(5, 2, 6, 7)
+    around = functional.pad(pixels, (2, 2, 1, 1), mode="replicate")
+    expected = functional.conv2d(around, weight, embedding.projection.bias, (4, 3)).flatten(2).transpose(1, 2)
+    torch.testing.assert_close(embedding(pixels), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [((3, 5), (3, 5)), ((4, 4), (8, 12)), ((4, 3), (6, 5)), ((2, 3, 1), (3, 7, 1))]
+)
+def test_resized_windows_see_what_the_old_ones_do(old: tuple[int, ...], new: tuple[int, ...]) -> None:
+    torch.manual_seed(4)
+    weights, pixels = torch.randn(5, 2 * math.prod(old)), torch.randn(1, 2, *new)
+    averaged = pixels
+    for axis, (to, length) in enumerate(zip(old, new, strict=True), 2):
+        # Every pixel repeated so often that each of the new ones is made of whole ones.
+        averaged = averaged.repeat_interleave(to, axis).unflatten(axis, (to, length)).mean(axis + 1)
+    expected = weights @ averaged.flatten()
+    torch.testing.assert_close(resize_windows(weights, old, new) @ pixels.flatten(), expected, rtol=1e-5, atol=1e-5)
