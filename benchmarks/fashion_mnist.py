@@ -94,6 +94,7 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
     """The same model, its positions, and nothing else of it, cropped or tiled to the grid of another resolution."""
     from dataclasses import replace
 
+    from heedful.jobs.image_start import start_from_folder
     from heedful.layers.grid_positions import crop_or_tile
     from heedful.model_folder import load_model_folder, save_model_folder
     from heedful.models.vision import Vision
@@ -101,11 +102,10 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
     loaded = load_model_folder(base)
     trained = loaded.config.model
     settings = replace(trained, image_size=(resolution, resolution), convolution_grid=trained.grid)
-    tensors = loaded.network.state_dict()
-    tensors["positions.table"] = crop_or_tile(tensors["positions.table"], settings.grid)
     model = Vision(settings)
-    model.load_state_dict(tensors)
+    start_from_folder(model, base)
     with torch.inference_mode():
+        model.positions.table.copy_(crop_or_tile(loaded.network.positions.table, settings.grid))
         save_model_folder(out, model, None, replace(loaded.config, model=settings), "A control.\n")
     return out
 
