@@ -18,11 +18,9 @@ def main(quick: bool) -> None:
     """Write the page; that of a try goes where results of tries go."""
     folder = WORK / "docs" if quick else ROOT / "docs"
     (folder / "images").mkdir(parents=True, exist_ok=True)
-    parts = [INTRODUCTION]
-    for name, make in SECTIONS.items():
-        rows = read(name, quick)
-        if rows:
-            parts.append(make(rows, folder / "images"))
+    found = {name: read(name, quick) for name in SECTIONS}
+    parts = [INTRODUCTION, goals_section([row for rows in found.values() for row in rows])]
+    parts += [SECTIONS[name](rows, folder / "images") for name, rows in found.items() if rows]
     (folder / "performance.md").write_text("\n".join(parts), encoding="utf-8", newline="\n")
     print(f"written: {folder / 'performance.md'}")
     parts_of_a_step = read("decode_parts", quick)
@@ -55,6 +53,16 @@ def number(row: dict[str, Any] | None) -> str:
 def find(rows: Rows, **wanted: Any) -> dict[str, Any] | None:
     """The first row with these values."""
     return next((row for row in rows if all(row.get(key) == value for key, value in wanted.items())), None)
+
+
+def goals_section(rows: Rows) -> str:
+    """What this project sets out to reach, and what of it is reached."""
+    lines = []
+    for row in rows:
+        if row["required"].startswith(">= "):
+            reached = row["value"] >= float(row["required"].removeprefix(">= "))
+            lines.append([row["measure"], number(row), row["required"], "yes" if reached else "**no**"])
+    return "## Goals\n\n" + table(["", "measured", "goal", "reached"], lines)
 
 
 def distinct(rows: Rows, key: str) -> list[Any]:
