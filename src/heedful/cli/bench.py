@@ -19,9 +19,9 @@ def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
     """Measure heedful side by side with what else there is.
 
     NAME is limits, training, translation, scaling, decode_parts or report; without one, all run, one after the
-    other; on 2 cores training takes about ten minutes, translation more. The programs are in the folder benchmarks
-    of heedful's source code. They set up the other systems there, and write their results to benchmarks/results and
-    docs/performance.md.
+    other; on 2 cores training takes about ten minutes, translation fifteen, decode_parts six. The programs are in the
+    folder benchmarks of heedful's source code. They set up the other systems there, and write their results to
+    benchmarks/results and docs/performance.md.
 
     \b
     heedful bench limits training

@@ -61,7 +61,8 @@ class PatchEmbedding(nn.Module):
 
     def forward(self, pixels: Tensor, window: Sequence[int] | None = None) -> Tensor:
         """B C and the grid's axes, such as B C H W, or B C F H W of a video -> B P D; also by other windows."""
-        weight, window = self.projection.weight, window or self.window
-        if window != self.window:
-            weight = resize_windows(weight, self.window, window)
-        return F.linear(cut_patches(pixels, self.patch_size, window), weight, self.projection.bias)
+        window = window or self.window
+        patches_BPC = cut_patches(pixels, self.patch_size, window)
+        if window == self.window:
+            return self.projection(patches_BPC)
+        return F.linear(patches_BPC, resize_windows(self.projection.weight, self.window, window), self.projection.bias)

@@ -90,7 +90,7 @@ class VisionConfig:
 
     def finer(self, grid: Sequence[int]) -> tuple[float, ...]:
         """How many times finer along each axis a grid is than the one on which patches touch; at least 1."""
-        touching = self.convolution_grid or self.grid if self.convolution else grid
+        touching = (self.convolution_grid or self.grid) if self.convolution else grid
         return tuple(max(1.0, own / base) for own, base in zip(grid, touching, strict=True))
 
     def window(self, grid: Sequence[int]) -> tuple[int, ...]:
