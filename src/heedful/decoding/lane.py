@@ -20,8 +20,8 @@ from heedful.decoding.token_scores import TokenScores
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
-# What comes while many sentences are under way is encoded when it is this share of them, or has waited so many steps:
-# one sentence costs nearly as much to encode as several.
+# What comes while many sentences are under way is encoded when it is this share of them, or before this step after it
+# came: one sentence costs nearly as much to encode as several.
 SHARE_TO_GATHER = 1 / 8
 STEPS_TO_GATHER = 4
 
