@@ -16,12 +16,12 @@ from heedful.errors import UserError
 
 # Processors without instructions of their own for this add two products in 16 bits: 2 x 255 x 63 is what fits.
 LARGEST_WEIGHT = 63
-# Values of a row, divided by the largest of them, as numbers from 1 to 255.
-VALUE_SCALE, ZERO_POINT = 1 / 127, 128
-# The outputs of so many rows are computed at a time that they stay in a cache: the kernel has room for whole numbers
-# besides, which the operating system would have to clear page by page if it were large.
-ELEMENTS_PER_PIECE, FEWEST_ROWS = 2**19, 32
-TINIEST = torch.finfo(torch.float32).tiny
+# Values become whole numbers from -127 to 127; the kernels read them as numbers from 1 to 255.
+LARGEST_VALUE, ZERO_POINT = 127, 128
+# The values of a row of zeros are divided by this.
+TINIEST_STEP = 1e-30
+# One kernel is faster for few rows, another one for as many as this or more; their results are the same.
+MANY_ROWS = 128
 # Rounding a row and scaling its result back takes inputs + outputs, the product inputs x outputs: with a smaller ratio
 # of the two, fp32 is faster.
 SMALLEST_RATIO = 120
@@ -38,7 +38,8 @@ class Int8Linear(nn.Module):
         largest_N = linear.weight.detach().abs().amax(1)
         self.scales_N = torch.where(largest_N > 0, largest_N / LARGEST_WEIGHT, 1.0)
         weights_NK = linear.weight.detach().div(self.scales_N[:, None]).round().to(torch.int8)
-        self.packed = _packed(weights_NK, self.scales_N)
+        self.packed_for_few, self.packed_for_many = _packed(weights_NK, self.scales_N)
+        self.zeros_N = torch.zeros(self.out_features, dtype=torch.int32)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Int8Linear:
         """Itself: nothing in it ever changes, and views of a model share what they can."""
@@ -47,29 +48,38 @@ class Int8Linear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The weights N K that the layer computes with, as they are after rounding."""
-        return cast(Tensor, _unpacked(self.packed)).dequantize()
+        return cast(Tensor, _unpacked(self.packed_for_few)).dequantize()
 
     def forward(self, x: Tensor) -> Tensor:
         """x W + b, for x of any shape whose last axis is the layer's input."""
-        shape, x_RK = (*x.shape[:-1], self.out_features), x.reshape(-1, self.in_features)
-        largest_R1 = x_RK.abs().amax(1, keepdim=True).clamp_min_(TINIEST)
-        x_RK = x_RK / largest_R1
-        y_RN = x_RK.new_empty(len(x_RK), self.out_features)
-        rows = max(FEWEST_ROWS, ELEMENTS_PER_PIECE // self.out_features)
-        for x, largest, y in zip(x_RK.split(rows), largest_R1.split(rows), y_RN.split(rows), strict=True):
-            product = _product(x, self.packed)
-            if self.bias is None:
-                torch.mul(product, largest, out=y)
-            else:
-                torch.addcmul(self.bias, product, largest, out=y)
-        return y_RN.view(*shape)
+        x_RK = x.reshape(-1, self.in_features)
+        largest_R1 = torch.maximum(x_RK.amax(1, keepdim=True), x_RK.amin(1, keepdim=True).neg_())
+        step_R1 = largest_R1.mul_(1 / LARGEST_VALUE).clamp_min_(TINIEST_STEP)
+        y_RN = self._product((x_RK / step_R1).round_())
+        if self.bias is None:
+            y_RN.mul_(step_R1)
+        else:
+            torch.addcmul(self.bias, y_RN, step_R1, out=y_RN)
+        return y_RN.view(*x.shape[:-1], self.out_features)
+
+    def _product(self, x_RK: Tensor) -> Tensor:
+        """Whole numbers from -127 to 127 times the weights."""
+        if len(x_RK) < MANY_ROWS:
+            few = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
+            return cast(Tensor, few(x_RK, 1.0, ZERO_POINT, self.packed_for_few))
+        # Inverting the highest bit adds 128.
+        bytes_RK = x_RK.to(torch.int8).view(torch.uint8).bitwise_xor_(ZERO_POINT)
+        many = torch.ops.onednn.qlinear_pointwise.default
+        weights = (self.packed_for_many, self.scales_N, self.zeros_N)
+        return cast(Tensor, many(bytes_RK, 1.0, ZERO_POINT, *weights, None, 1.0, 0, torch.float32, "none", [], ""))
 
 
 def with_int8_weights(model: nn.Module) -> None:
     """Replace the linear layers of a model, in place, except those that are too small to gain by it."""
     if next(model.parameters()).device.type != "cpu":
         raise UserError("int8 is for processors: choose --device cpu, or leave the precision at fp32")
-    if not {"x86", "fbgemm"} & set(torch.backends.quantized.supported_engines):
+    engines = {"x86", "fbgemm"} & set(torch.backends.quantized.supported_engines)
+    if not engines or not torch.backends.mkldnn.is_available():
         raise UserError("this build of torch has no int8 products for this processor: leave the precision at fp32")
     for module in list(model.modules()):
         for name, child in module.named_children():
@@ -82,23 +92,18 @@ def _gains(linear: nn.Linear) -> bool:
     return inputs * outputs >= SMALLEST_RATIO * (inputs + outputs)
 
 
-def _packed(weights_NK: Tensor, scales_N: Tensor) -> Any:
-    """The weights in the order in which the kernel reads them."""
+def _packed(weights_NK: Tensor, scales_N: Tensor) -> tuple[Any, Tensor]:
+    """The weights in the orders in which the two kernels read them."""
     zeros_N = torch.zeros(len(scales_N), dtype=torch.long)
     with warnings.catch_warnings():
         # Tensors that know their scale are to go from torch one day; the kernel has no other way in so far.
         warnings.simplefilter("ignore")
         quantized = torch._make_per_channel_quantized_tensor(weights_NK, scales_N.double(), zeros_N, 0)
-        return torch.ops.quantized.linear_prepack(quantized, None)
+        few = torch.ops.quantized.linear_prepack(quantized, None)
+    return few, cast(Tensor, torch.ops.onednn.qlinear_prepack(weights_NK, None))
 
 
 def _unpacked(packed: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.ops.quantized.linear_unpack(packed)[0]
-
-
-def _product(x_RK: Tensor, packed: Any) -> Tensor:
-    """Values from -1 to 1, rounded to 8 bits, times the weights."""
-    kernel = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-    return cast(Tensor, kernel(x_RK, VALUE_SCALE, ZERO_POINT, packed))

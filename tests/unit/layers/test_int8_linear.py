@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.layers.int8_linear import Int8Linear, with_int8_weights
+from heedful.layers.int8_linear import MANY_ROWS, Int8Linear, with_int8_weights
 
 
 def layer(inputs: int = 131, outputs: int = 67, bias: bool = True) -> nn.Linear:
@@ -26,23 +26,27 @@ def test_close_to_the_layer_it_is_made_from(bias: bool) -> None:
     assert float(error.max()) < 0.02
 
 
+@pytest.mark.parametrize("count", [7, 139])
 @torch.no_grad()
-def test_weights_are_those_it_computes_with() -> None:
+def test_weights_are_those_it_computes_with(count: int) -> None:
     rounded = Int8Linear(layer())
     # Whole numbers from -127 to 127 are not rounded.
-    x_RK = torch.randint(-127, 128, (7, 131)).float()
+    x_RK = torch.randint(-127, 128, (count, 131)).float()
     x_RK[:, 0] = 127
     torch.testing.assert_close(rounded(x_RK), F.linear(x_RK, rounded.weight, rounded.bias), rtol=1e-4, atol=1e-4)
     assert len(rounded.weight.div(rounded.scales_N[:, None]).round().unique()) <= 127
 
 
+@pytest.mark.parametrize("inputs", [131, 4099])
 @torch.no_grad()
-def test_a_row_does_not_depend_on_the_others() -> None:
-    rounded, x_RK = Int8Linear(layer()), rows(37)
+def test_a_row_does_not_depend_on_the_others(inputs: int) -> None:
+    rounded, x_RK = Int8Linear(layer(inputs)), rows(151, inputs)
     together = rounded(x_RK)
-    for first, count in ((0, 1), (3, 2), (5, 3), (8, 4), (12, 23)):
+    # With few rows another kernel computes.
+    assert len(x_RK) > MANY_ROWS
+    for first, count in ((0, 1), (3, 2), (5, 3), (8, 4), (12, 23), (24, 127), (23, 128)):
         assert torch.equal(rounded(x_RK[first : first + count]), together[first : first + count])
-    assert torch.equal(rounded(x_RK.view(1, 37, 131))[0], together)
+    assert torch.equal(rounded(x_RK.view(1, 151, inputs))[0], together)
 
 
 @torch.no_grad()
