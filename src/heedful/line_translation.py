@@ -19,6 +19,7 @@ from heedful.alignment import pharaoh
 from heedful.data.text_files import BYTE_ORDER_MARK
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
+from heedful.memory import keep_freed_memory
 from heedful.pipelines.loading import Precision, load_translator
 from heedful.pipelines.translator import LongTextWarning, Translation, Translator
 from heedful.recent_answers import Answer, Chunk, RecentAnswers
@@ -168,6 +169,7 @@ def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -
 
 def _start_worker() -> None:
     """Let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -1,7 +1,8 @@
-"""How much memory this process may take, and how it shows that there is no more."""
+"""How much memory this process may take, how it keeps it, and how it shows that there is no more."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,23 @@ CGROUP_FILES = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
+
+# The numbers of two settings of glibc's allocator: how much that is free at the end of the heap is not given back to
+# the system, and the largest tensors that lie in the heap (older versions take no more than the smaller number).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+LARGEST_KEPT, LARGEST_IN_HEAP = 2**30, (2**25, 2**30)
+
+
+def keep_freed_memory() -> None:
+    """Keep what is freed for the next tensors, where the allocator is glibc's; else the system clears it every time.
+
+    A step of decoding frees and takes tens of megabytes: clearing them takes up to a tenth of its time.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option:
+        set_option(M_TRIM_THRESHOLD, LARGEST_KEPT)
+        for size in LARGEST_IN_HEAP:
+            set_option(M_MMAP_THRESHOLD, size)
 
 
 def memory_limit() -> int:

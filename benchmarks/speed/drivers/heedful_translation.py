@@ -15,6 +15,7 @@ from heedful.decoding import DecodingOptions, Request, decode
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.line_translation import CHUNK_LINES
 from heedful.machine import flushed_denormals, one_thread
+from heedful.memory import keep_freed_memory
 from heedful.model_folder import load_model_folder
 
 state: dict[str, Any] = {}
@@ -45,6 +46,7 @@ def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, lo
 
 
 def _load_here(model: str, precision: str) -> None:
+    keep_freed_memory()
     state["model"] = load_model_folder(Path(model)).network
     if precision == "int8":
         with_int8_weights(state["model"])

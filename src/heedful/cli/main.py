@@ -11,7 +11,7 @@ import click
 
 import heedful
 from heedful.errors import UserError
-from heedful.memory import out_of_memory
+from heedful.memory import keep_freed_memory, out_of_memory
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
 VERBS = {
@@ -75,6 +75,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
+    keep_freed_memory()
     try:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort):  # click makes the latter of the former

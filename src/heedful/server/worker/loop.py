@@ -13,7 +13,7 @@ import torch
 
 from heedful.errors import UserError
 from heedful.machine import choose_device
-from heedful.memory import resident_memory
+from heedful.memory import keep_freed_memory, resident_memory
 from heedful.model_folder import check_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
@@ -61,6 +61,7 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
+    keep_freed_memory()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     channel = Channel(connection)
