@@ -20,6 +20,8 @@ from heedful.decoding.token_scores import TokenScores
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
+# Sentences are padded to the longest of those that they are encoded with: up to this share, or so few tokens.
+LARGEST_PADDING, LITTLE_PADDING = 1 / 8, 128
 # What comes while many sentences are under way is encoded when it is this share of them, or before this step after it
 # came: one sentence costs nearly as much to encode as several.
 SHARE_TO_GATHER = 1 / 8
@@ -134,8 +136,7 @@ class Lane:
         return self.steps_gathered > 0
 
     def _encode(self, waiting: deque[Job]) -> None:
-        group = max(1, TOKENS_PER_PREFILL // max(1, waiting[0].source_length))
-        jobs = [waiting.popleft() for _ in range(min(len(waiting), self.room.sentences, group))]
+        jobs = self._group(waiting)
         lengths = [job.source_length for job in jobs]
         source_BS = np.full((len(jobs), max(lengths)), self.model.special_tokens.pad, np.int64)
         for row, job in enumerate(jobs):
@@ -143,6 +144,19 @@ class Lane:
         device = self.model.device
         prefilled = self.model.prefill(torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device))
         self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
+
+    def _group(self, waiting: deque[Job]) -> list[Job]:
+        """Take the next ones, as many as are best encoded together."""
+        jobs = [waiting.popleft()]
+        longest = tokens = jobs[0].source_length
+        while waiting and len(jobs) < self.room.sentences:
+            longest = max(longest, waiting[0].source_length)
+            tokens += waiting[0].source_length
+            padded = longest * (len(jobs) + 1)
+            if padded > TOKENS_PER_PREFILL or padded - tokens > max(LITTLE_PADDING, LARGEST_PADDING * tokens):
+                break
+            jobs.append(waiting.popleft())
+        return jobs
 
     def _insert(self, count: int) -> None:
         """Move encoded sentences, which are all of one group, into slots."""

@@ -40,7 +40,7 @@ class SwiGlu(nn.Module):
 
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "relu": nn.ReLU,
+    "relu": lambda: nn.ReLU(inplace=True),
     "gelu": nn.GELU,
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
     "silu": nn.SiLU,

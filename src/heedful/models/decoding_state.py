@@ -15,11 +15,10 @@ from heedful.models.shortlist import ShortlistOutput
 
 @dataclass(frozen=True)
 class Prefilled:
-    """Encoded sentences: cross-attention keys L B H S K, values L B H S V, the sources' lengths, and with a shortlist
-    the tokens B C that they call for."""
+    """Encoded sentences: for each layer cross-attention keys B H S K and values B H S V, the sources' lengths, and with
+    a shortlist the tokens B C that they call for."""
 
-    keys: Tensor
-    values: Tensor
+    keys_values: list[list[Tensor]]
     source_lengths: Tensor
     own_tokens: Tensor | None = None
 
@@ -60,9 +59,9 @@ class DecodingState:
         """Put row `rows[i]` of `prefilled` into slot `slots[i]`, at the start of its target."""
         slots_N = torch.tensor(slots, device=self.keys.device)
         rows_N = torch.tensor(rows, device=self.keys.device)
-        length = prefilled.keys.shape[3]
-        self.keys[:, slots_N, :, :length] = prefilled.keys[:, rows_N]
-        self.values[:, slots_N, :, :length] = prefilled.values[:, rows_N]
+        for layer, (key, value) in enumerate(prefilled.keys_values):
+            self.keys[layer, slots_N, :, : key.shape[2]] = key[rows_N]
+            self.values[layer, slots_N, :, : key.shape[2]] = value[rows_N]
         self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
         self.cache.begin(slots_N)
         if self.shortlist and self.columns:

@@ -132,10 +132,9 @@ class EncoderDecoder(nn.Module):
         """Encode sentences and compute their cross-attention keys and values, once."""
         source_BS = F.pad(source_BS, (0, padded_length(source_BS.shape[1]) - source_BS.shape[1]))
         memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
-        pairs = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder_blocks]
-        keys, values = zip(*pairs, strict=True)
+        keys_values = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder_blocks]
         own_tokens = self.shortlist.own_tokens(source_BS) if self.shortlist else None
-        return Prefilled(torch.stack(keys), torch.stack(values), source_lengths_B, own_tokens)
+        return Prefilled(keys_values, source_lengths_B, own_tokens)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
         """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""

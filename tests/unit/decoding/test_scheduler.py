@@ -64,6 +64,16 @@ def test_sentences_are_encoded_in_groups_of_similar_length(table_model):
     assert sum(spread) / len(spread) < 5
 
 
+def test_a_few_long_sentences_do_not_pad_many_short_ones(table_model):
+    model = table_model(17, end_bias=1.0)
+    requests = [Request(index, [3] * (50 if index % 20 == 0 else 7)) for index in range(120)]
+    by_index(decode(model, requests, DecodingOptions(max_extra=3), 64))
+    assert len(model.prefilled) < 6
+    tokens = [sum(map(len, group)) for group in model.prefilled]
+    padded = [len(group) * max(map(len, group)) for group in model.prefilled]
+    assert sum(padded) < 1.2 * sum(tokens)
+
+
 def test_requests_that_come_one_by_one_are_encoded_together(table_model):
     model, options = table_model(17, end_bias=-9.0), DecodingOptions(beam=2, max_extra=70)
     requests = mixed_requests(63)
