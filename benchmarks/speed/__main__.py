@@ -7,6 +7,8 @@ import importlib
 import time
 from pathlib import Path
 
+from heedful.memory import keep_freed_memory
+
 PROGRAMS = ("limits", "training", "translation", "scaling", "decode_parts", "report")
 
 
@@ -20,6 +22,7 @@ def main() -> None:
     for name in options.programs:
         if name not in PROGRAMS:
             parser.error(f"there is no program {name!r}: choose from {', '.join(PROGRAMS)}")
+    keep_freed_memory()  # as the command line does
     started = time.monotonic()
     for name in options.programs or PROGRAMS:
         print(f"== {name}", flush=True)

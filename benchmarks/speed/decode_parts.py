@@ -35,7 +35,7 @@ from heedful.special_tokens import END
 COMMAND = "heedful bench decode_parts"
 BATCHES = (1, 8, 64)
 # Source tokens; target tokens of a short and of a long run, whose difference has steps and nothing else.
-SOURCE, SHORT, LONG = 15, 8, 32
+SOURCE, SHORT, LONG = 15, 8, 24
 # The position at which the parts are measured one by one.
 POSITION = (SHORT + LONG) // 2
 # How many of the rows go on from another row than their own, as seen in translation.
@@ -53,7 +53,7 @@ def main(quick: bool) -> None:
         with_int8_weights(rounded)
         contenders = _ctranslate2(folder)
         for batch in BATCHES[:2] if quick else BATCHES:
-            rows += _compare(size, (model, rounded), contenders, batch, bandwidth, 1 if quick else 3)
+            rows += _compare(size, (model, rounded), contenders, batch, bandwidth, 1 if quick else 2)
         for contender in contenders.values():
             contender.stop()
     results.write(name_of("decode_parts", quick), rows)
@@ -106,10 +106,10 @@ def _compare(
     whole = {name: each.median for name, each in interleaved(measures, rounds).items()}
     with one_thread(), torch.inference_mode():
         parts = {
-            name: 1e3 * median_seconds(work, 4 * rounds)
+            name: 1e3 * median_seconds(work, 6 * rounds)
             for name, work in parts_of_a_step(model, amid(model, batch)).items()
         }
-        in_int8 = 1e3 * median_seconds(parts_of_a_step(rounded, amid(rounded, batch))["matrix products"], 4 * rounds)
+        in_int8 = 1e3 * median_seconds(parts_of_a_step(rounded, amid(rounded, batch))["matrix products"], 6 * rounds)
     parts["Python, search and all else"] = whole["heedful, whole step"] - sum(parts.values())
     parts["matrix products, in int8"] = in_int8
     # The weights that a step reads; their bytes are the least that a step of one sentence can do with.

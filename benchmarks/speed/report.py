@@ -70,17 +70,6 @@ def distinct(rows: Rows, key: str) -> list[Any]:
     return list(dict.fromkeys(row[key] for row in rows if key in row))
 
 
-def required(rows: Rows) -> str:
-    """What is asked for, and whether it is reached."""
-    lines = []
-    for row in rows:
-        if row["required"] != "-":
-            least = float(row["required"].removeprefix(">="))
-            met = "yes" if row["value"] >= least else "no"
-            lines.append([row["measure"], f"{row['value']:.3g} {row['unit']}", row["required"], met])
-    return "Required:\n\n" + table(["what", "measured", "required", "met"], lines) if lines else ""
-
-
 def origin(rows: Rows) -> str:
     """Where the figures of a section come from."""
     first = rows[0]
@@ -125,7 +114,7 @@ def training_section(rows: Rows, images: Path) -> str:
         heads += ["same batches", "padding", "of peak", "heedful / it", "MB"]
         text += [f"### {size}\n", table(heads, lines)]
     plots.bars(images / "performance-training.svg", "Target tokens a second, batches of each one's own", charts)
-    text += ["![Training speed](images/performance-training.svg)\n", left_out(rows), required(rows)]
+    text += ["![Training speed](images/performance-training.svg)\n", left_out(rows)]
     return "\n".join(text)
 
 
@@ -152,7 +141,7 @@ def translation_section(rows: Rows, images: Path) -> str:
             chosen = [row for row in rows if row["size"] == size and row["what"] == what]
             text.append(table([what, column], [[row["system"], number(row)] for row in chosen]))
     plots.bars(images / f"performance-translation-{name}.svg", "Translation: sentences a second", charts)
-    text += [f"![Translation speed](images/performance-translation-{name}.svg)\n", left_out(rows), required(rows)]
+    text += [f"![Translation speed](images/performance-translation-{name}.svg)\n", left_out(rows)]
     return "\n".join(text)
 
 

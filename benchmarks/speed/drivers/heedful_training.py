@@ -13,6 +13,7 @@ from heedful.data.batches import BucketedBatches
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.memory import keep_freed_memory
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.special_tokens import OWN_TOKENS
 from heedful.tasks.translation import TranslationBatch, translation_loss
@@ -45,6 +46,7 @@ class _Task:
 
 def make_step(size: Size) -> Step:
     """What `heedful.training.loop` does between two validations, with one worker."""
+    keep_freed_memory()
     model = build(size).train()
     gradients: ParallelGradients[Any] = ParallelGradients(model, _Task(model), 1, 1)  # type: ignore[arg-type]
     settings = OptimizerConfig()
