@@ -213,7 +213,7 @@ no smoothing); heedful keeps its moving average besides.
 TRANSLATION = """\
 The same weights, tokens in and tokens out, all cores, no length penalty, so that all look for the same text.
 CTranslate2 and Hugging Face have the best of several settings. Random weights do not know when to end: with them all
-write as many tokens. Slow systems translate fewer sentences, and BLEU is over as many.
+write as many tokens, and slow systems fewer sentences. With trained weights all translate the same sentences.
 For heedful the start is that of its command, `heedful translate`; for the others that of a program which
 imports the package, loads the model and translates.
 """

@@ -27,7 +27,7 @@ from heedful.machine import available_cores
 from heedful.model_folder import load_model_folder
 
 COMMAND = "heedful bench translation"
-# What is slow gets fewer sentences, the first ones: this share of all.
+# With random weights, what is slow gets fewer sentences, the first ones: one of so many.
 SHARES = {"Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
 AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
@@ -162,7 +162,7 @@ class Comparison:
         return choices[min(times, key=times.__getitem__)]
 
     def _sentences(self, name: str) -> list[list[int]]:
-        return self.sources[: self.many // SHARES.get(name, 1)]
+        return self.sources if self.trained else self.sources[: self.many // SHARES.get(name, 1)]
 
     def _throughput(self, contenders: dict[str, Contender]) -> None:
         for contender in contenders.values():
@@ -191,11 +191,10 @@ class Comparison:
                 self._agreement(name, contender.outputs, contenders["heedful"].outputs)
 
     def _agreement(self, name: str, outputs: list[list[int]], ours: list[list[int]]) -> None:
-        same = sum(a == b for a, b in zip(outputs, ours, strict=False)) / len(outputs)
+        same = sum(a == b for a, b in zip(outputs, ours, strict=True)) / len(outputs)
         self._add(name, "same as heedful", 100 * same, "% of sentences")
         if self.corpus.references:
-            # Over the sentences that all but JoeyNMT have, so that the figures can be compared.
-            texts = [self.tokenizer.decode(ids) for ids in outputs[: self.many // SHARES["Hugging Face generate"]]]
+            texts = [self.tokenizer.decode(ids) for ids in outputs]
             bleu = sacrebleu.BLEU()
             score = bleu.corpus_score(texts, [self.corpus.references[: len(texts)]]).score
             self._add(name, "BLEU", score, f"{len(texts)} sentences")
