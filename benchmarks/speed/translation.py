@@ -31,8 +31,8 @@ COMMAND = "heedful bench translation"
 SHARES = {"Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
 AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
-# Sentences that a system translates before it is measured.
-WARM_UP = 16
+# Sentences by which the best setting is found: two batches of the largest size.
+PART = 128
 OURS = {"heedful": "fp32", "heedful int8": "int8"}
 BESIDE_HUGGING_FACE = [(ours, "Hugging Face generate") for ours in OURS]
 # Width -> which of ours, and beside whom -> what is required.
@@ -120,7 +120,7 @@ class Comparison:
                     batch,
                     words=f"inter {inter}, intra {intra}, batch {batch}",
                 )
-                for inter, intra, batch in ((cores, 1, 32), (cores, 1, 64), (cores, 1, 128), (1, cores, 64))
+                for inter, intra, batch in ((cores, 1, 32), (cores, 1, 64), (1, cores, 64))
             ]
         setups["Hugging Face generate"] = [
             Setup(
@@ -151,7 +151,7 @@ class Comparison:
         """The fastest of a system's settings, by one look at each after another one that warms up."""
         if len(choices) == 1:
             return choices[0]
-        part = self.sources[: len(self._sentences(name)) // 2]
+        part = self._sentences(name)[:PART]
         times = {}
         for number, setup in enumerate(choices):
             contender = Contender(setup, self.lengths)
@@ -165,15 +165,12 @@ class Comparison:
         return self.sources if self.trained else self.sources[: self.many // SHARES.get(name, 1)]
 
     def _throughput(self, contenders: dict[str, Contender]) -> None:
-        for contender in contenders.values():
-            contender.seconds(self.sources[:WARM_UP])
         speeds = interleaved(
             {
                 name: lambda n=name: len(self._sentences(n)) / contenders[n].seconds(self._sentences(n))
                 for name in contenders
             },
             self.rounds,
-            warm=True,
         )
         required = REQUIRED.get(self.width, {})
         for name, speed in speeds.items():
