@@ -31,8 +31,8 @@ COMMAND = "heedful bench translation"
 SHARES = {"Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
 AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
-# Sentences by which the best setting is found: two batches of the largest size.
-PART = 128
+# Sentences by which the best setting is found, two batches of the largest size, and how often; the best time counts.
+PART, LOOKS = 128, 2
 OURS = {"heedful": "fp32", "heedful int8": "int8"}
 BESIDE_HUGGING_FACE = [(ours, "Hugging Face generate") for ours in OURS]
 # Width -> which of ours, and beside whom -> what is required.
@@ -148,7 +148,7 @@ class Comparison:
         return str(out)
 
     def _best(self, name: str, choices: list[Setup]) -> Setup:
-        """The fastest of a system's settings, by one look at each after another one that warms up."""
+        """The fastest of a system's settings, by a few looks at each after another one that warms up."""
         if len(choices) == 1:
             return choices[0]
         part = self._sentences(name)[:PART]
@@ -157,7 +157,7 @@ class Comparison:
             contender = Contender(setup, self.lengths)
             contender.start()
             contender.seconds(part[:8])
-            times[number] = contender.seconds(part)
+            times[number] = min(contender.seconds(part) for _ in range(LOOKS))
             contender.stop()
         return choices[min(times, key=times.__getitem__)]
 
@@ -249,7 +249,7 @@ class Comparison:
             value = value.median
         size = f"d={self.width}"
         measure, seconds = f"{size}: {system}: {what}", time.monotonic() - self.started
-        row = results.row(measure, round(value, 2), unit, required, seconds, COMMAND)
+        row = results.row(measure, round(value, 3), unit, required, seconds, COMMAND)
         weights = self.folder.name if self.trained else "random weights"
         data = {"data": self.corpus.kind, "weights": weights}
         self.found.append(row | {"size": size, "system": system, "what": what, **data, **details})
