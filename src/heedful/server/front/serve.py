@@ -51,6 +51,8 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
         await server.serve([listening])
+        # The end is under way: another SIGTERM while the interpreter cleans up must not make a failure of it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     finally:
         listening.close()
         await pool.stop()
