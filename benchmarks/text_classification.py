@@ -101,9 +101,11 @@ def few_labels(data: Path) -> None:
     for kind, values in scores.items():
         each = ", ".join(f"{value:.2f}" for value in values)
         rows.append(
-            row(f"IMDB, 1,000 labels, {kind}: mean of 5 seeds", means[kind], f"% ({each})", "-", seconds, "few")
+            row(f"IMDB, 1,000 labels, {kind}: mean of 5 seeds", means[kind], f"% ({each})", "-", seconds, "few-labels")
         )
-        rows.append(row(f"IMDB, 1,000 labels, {kind}: deviation", statistics.stdev(values), "%", "-", seconds, "few"))
+        rows.append(
+            row(f"IMDB, 1,000 labels, {kind}: deviation", statistics.stdev(values), "%", "-", seconds, "few-labels")
+        )
     gain = means["pretrained"] - means["from scratch"]
     rows.append(row("gain by pretraining", gain, "points", ">= 3", seconds, "few-labels"))
     rows += [results.health(run, command_of("few-labels")) for run in runs]

@@ -168,7 +168,7 @@ def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -
 
 
 def _start_worker() -> None:
-    """Let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
+    """Keep freed memory, let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
