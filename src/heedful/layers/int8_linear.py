@@ -18,8 +18,9 @@ from heedful.errors import UserError
 LARGEST_WEIGHT = 63
 # Values become whole numbers from -127 to 127; the kernels read them as numbers from 1 to 255.
 LARGEST_VALUE, ZERO_POINT = 127, 128
-# The values of a row of zeros are divided by this.
-TINIEST_STEP = 1e-30
+# Numbers near 1.5 x 2^23 have no bits behind the point: what is added to this is rounded, and the last byte of the sum
+# is the rounded value plus 128.
+ROUNDING = 1.5 * 2**23 + ZERO_POINT
 # One kernel is faster for few rows, another one for as many as this or more; their results are the same.
 MANY_ROWS = 128
 # Rounding a row and scaling its result back takes inputs + outputs, the product inputs x outputs: with a smaller ratio
@@ -36,10 +37,14 @@ class Int8Linear(nn.Module):
         self.bias = None if linear.bias is None else linear.bias.detach()
         # A row of zeros has the scale 1.
         largest_N = linear.weight.detach().abs().amax(1)
-        self.scales_N = torch.where(largest_N > 0, largest_N / LARGEST_WEIGHT, 1.0)
-        weights_NK = linear.weight.detach().div(self.scales_N[:, None]).round().to(torch.int8)
+        scales_N = torch.where(largest_N > 0, largest_N / LARGEST_WEIGHT, 1.0)
+        weights_NK = linear.weight.detach().div(scales_N[:, None]).round().to(torch.int8)
+        # Those of the products, in which values are whole numbers too.
+        self.scales_N = scales_N / LARGEST_VALUE
         self.packed_for_few, self.packed_for_many = _packed(weights_NK, self.scales_N)
         self.zeros_N = torch.zeros(self.out_features, dtype=torch.int32)
+        self.rounding_K = torch.full((self.in_features,), ROUNDING)
+        self.largest_value = torch.tensor(float(LARGEST_VALUE))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Int8Linear:
         """Itself: nothing in it ever changes, and views of a model share what they can."""
@@ -48,30 +53,42 @@ class Int8Linear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The weights N K that the layer computes with, as they are after rounding."""
-        return cast(Tensor, _unpacked(self.packed_for_few)).dequantize()
+        return cast(Tensor, _unpacked(self.packed_for_few)).dequantize() * LARGEST_VALUE
 
     def forward(self, x: Tensor) -> Tensor:
         """x W + b, for x of any shape whose last axis is the layer's input."""
         x_RK = x.reshape(-1, self.in_features)
-        largest_R1 = torch.maximum(x_RK.amax(1, keepdim=True), x_RK.amin(1, keepdim=True).neg_())
-        step_R1 = largest_R1.mul_(1 / LARGEST_VALUE).clamp_min_(TINIEST_STEP)
-        y_RN = self._product((x_RK / step_R1).round_())
+        few = x_RK.shape[0] < MANY_ROWS
+        largest_R1 = _largest_of_few(x_RK) if few else _largest_of_many(x_RK)
+        # Rows of zeros become whatever they may: it is multiplied by zero.
+        rounded_RK = torch.addcmul(self.rounding_K, x_RK, torch.div(self.largest_value, largest_R1))
+        y_RN = self._product_of_few(rounded_RK) if few else self._product_of_many(rounded_RK)
         if self.bias is None:
-            y_RN.mul_(step_R1)
+            y_RN.mul_(largest_R1)
         else:
-            torch.addcmul(self.bias, y_RN, step_R1, out=y_RN)
+            torch.addcmul(self.bias, y_RN, largest_R1, out=y_RN)
         return y_RN.view(*x.shape[:-1], self.out_features)
 
-    def _product(self, x_RK: Tensor) -> Tensor:
-        """Whole numbers from -127 to 127 times the weights."""
-        if len(x_RK) < MANY_ROWS:
-            few = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
-            return cast(Tensor, few(x_RK, 1.0, ZERO_POINT, self.packed_for_few))
-        # Inverting the highest bit adds 128.
-        bytes_RK = x_RK.to(torch.int8).view(torch.uint8).bitwise_xor_(ZERO_POINT)
-        many = torch.ops.onednn.qlinear_pointwise.default
+    def _product_of_few(self, rounded_RK: Tensor) -> Tensor:
+        # The operator itself: torch's way to it looks through the arguments, as long as a small product takes.
+        product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
+        return cast(Tensor, product(rounded_RK.sub_(ROUNDING), 1.0, ZERO_POINT, self.packed_for_few))
+
+    def _product_of_many(self, rounded_RK: Tensor) -> Tensor:
+        product = torch.ops.onednn.qlinear_pointwise.default
+        bytes_RK = rounded_RK.view(torch.int32).to(torch.uint8)
         weights = (self.packed_for_many, self.scales_N, self.zeros_N)
-        return cast(Tensor, many(bytes_RK, 1.0, ZERO_POINT, *weights, None, 1.0, 0, torch.float32, "none", [], ""))
+        return cast(Tensor, product(bytes_RK, 1.0, ZERO_POINT, *weights, None, 1.0, 0, torch.float32, "none", [], ""))
+
+
+def _largest_of_few(x_RK: Tensor) -> Tensor:
+    """The largest amount in each row, by the fewest operations."""
+    return x_RK.abs().amax(1, keepdim=True)
+
+
+def _largest_of_many(x_RK: Tensor) -> Tensor:
+    """The same, with the least writing."""
+    return torch.maximum(x_RK.amax(1, keepdim=True), x_RK.amin(1, keepdim=True).neg_())
 
 
 def with_int8_weights(model: nn.Module) -> None:
