@@ -72,7 +72,7 @@ class Int8Linear(nn.Module):
     def _product_of_few(self, rounded_RK: Tensor) -> Tensor:
         # The operator itself: torch's way to it looks through the arguments, as long as a small product takes.
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
-        return cast(Tensor, product(rounded_RK.sub_(ROUNDING), 1.0, ZERO_POINT, self.packed_for_few))
+        return cast(Tensor, product(rounded_RK.sub_(self.rounding_K), 1.0, ZERO_POINT, self.packed_for_few))
 
     def _product_of_many(self, rounded_RK: Tensor) -> Tensor:
         product = torch.ops.onednn.qlinear_pointwise.default

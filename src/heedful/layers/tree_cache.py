@@ -33,8 +33,10 @@ class TreeLayerCache:
     rows_A: Tensor | None
     key_NHSK: Tensor
     value_NHSV: Tensor
-    sentences_N1: Tensor
-    places_NQ: Tensor
+    # All keys and values, a node behind the other, and where among them the new nodes are.
+    keys_PX: Tensor
+    values_PX: Tensor
+    nodes_R: Tensor
     positions_NQ: Tensor
     key_positions: Tensor
     mask_N1QS: Tensor
@@ -54,20 +56,21 @@ class TreeLayerCache:
 
     def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
         """Store the new node of every row, and give all nodes of its sentence."""
-        self.key_NHSK[self.sentences_N1, :, self.places_NQ] = key_NHQK.transpose(1, 2)
-        self.value_NHSV[self.sentences_N1, :, self.places_NQ] = value_NHQV.transpose(1, 2)
+        rows = len(self.nodes_R)
+        self.keys_PX.index_copy_(0, self.nodes_R, key_NHQK.transpose(1, 2).reshape(rows, -1))
+        self.values_PX.index_copy_(0, self.nodes_R, value_NHQV.transpose(1, 2).reshape(rows, -1))
         return self.key_NHSK, self.value_NHSV
 
 
 class TreeCache:
-    """The self-attention cache of all layers: L sentences H places K."""
+    """The self-attention cache of all layers: L sentences places H K, so that all of a node lies in one piece."""
 
     def __init__(self, shape: tuple[int, int, int, int], sentences: int, beam: int, device: torch.device) -> None:
         layers, heads, key_width, value_width = shape
         self.beam = beam
         places = padded_length(FIRST_STEPS * beam)
-        self.keys = torch.zeros(layers, sentences, heads, places, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, heads, places, value_width, device=device)
+        self.keys = torch.zeros(layers, sentences, places, heads, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, places, heads, value_width, device=device)
         self.paths_NQS = torch.zeros(sentences, beam, places, dtype=torch.bool, device=device)
         self.key_positions_NS = torch.zeros(sentences, places, dtype=torch.long, device=device)
         self.positions_N = torch.zeros(sentences, dtype=torch.long, device=device)
@@ -94,18 +97,12 @@ class TreeCache:
         attended = padded_length(self.used)
         mask_N1QS = added_to_scores(self.paths_NQS[:sentences, None, :, :attended])
         key_positions = self.key_positions_NS[:sentences, :attended]
+        nodes_R = (self.sentences_N1[:sentences] * self.paths_NQS.shape[2] + places_NQ).flatten()
+        stored = [each.flatten(1, 2).flatten(2) for each in (self.keys, self.values)]
+        attended_to = [each[:, :sentences, :attended].transpose(2, 3) for each in (self.keys, self.values)]
         return [
-            TreeLayerCache(
-                rows_A,
-                key[:sentences, :, :attended],
-                value[:sentences, :, :attended],
-                self.sentences_N1[:sentences],
-                places_NQ,
-                positions_NQ,
-                key_positions,
-                mask_N1QS,
-            )
-            for key, value in zip(self.keys, self.values, strict=True)
+            TreeLayerCache(rows_A, key, value, keys_PX, values_PX, nodes_R, positions_NQ, key_positions, mask_N1QS)
+            for key, value, keys_PX, values_PX in zip(*attended_to, *stored, strict=True)
         ]
 
     def make_room(self, places: int) -> None:
@@ -113,7 +110,7 @@ class TreeCache:
         there = self.paths_NQS.shape[2]
         if places > there:
             more = padded_length(max(places, 2 * there)) - there
-            self.keys, self.values = (F.pad(each, (0, 0, 0, more)) for each in (self.keys, self.values))
+            self.keys, self.values = (F.pad(each, (0, 0, 0, 0, 0, more)) for each in (self.keys, self.values))
             self.paths_NQS = F.pad(self.paths_NQS, (0, more))
             self.key_positions_NS = F.pad(self.key_positions_NS, (0, more))
 
@@ -133,8 +130,8 @@ class TreeCache:
 
     def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
         """Let sentences go on in other slots."""
-        self.keys[:, destination_N, :, : self.used] = self.keys[:, origin_N, :, : self.used]
-        self.values[:, destination_N, :, : self.used] = self.values[:, origin_N, :, : self.used]
+        self.keys[:, destination_N, : self.used] = self.keys[:, origin_N, : self.used]
+        self.values[:, destination_N, : self.used] = self.values[:, origin_N, : self.used]
         self.paths_NQS[destination_N] = self.paths_NQS[origin_N]
         self.key_positions_NS[destination_N] = self.key_positions_NS[origin_N]
         self.positions_N[destination_N] = self.positions_N[origin_N]

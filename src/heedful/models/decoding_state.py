@@ -49,8 +49,8 @@ class DecodingState:
         self.num_sentences = 0
         source_length = padded_length(source_length)
         self.cache = TreeCache(shape, sentences, self.beam, device)
-        self.keys = torch.zeros(layers, sentences, heads, source_length, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, heads, source_length, value_width, device=device)
+        self.keys = torch.zeros(layers, sentences, source_length, heads, key_width, device=device)
+        self.values = torch.zeros(layers, sentences, source_length, heads, value_width, device=device)
         self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
         self.shortlist = shortlist
         self.columns = shortlist.new_columns(sentences) if shortlist else None
@@ -60,8 +60,8 @@ class DecodingState:
         slots_N = torch.tensor(slots, device=self.keys.device)
         rows_N = torch.tensor(rows, device=self.keys.device)
         for layer, (key, value) in enumerate(prefilled.keys_values):
-            self.keys[layer, slots_N, :, : key.shape[2]] = key[rows_N]
-            self.values[layer, slots_N, :, : key.shape[2]] = value[rows_N]
+            self.keys[layer, slots_N, : key.shape[2]] = key.transpose(1, 2)[rows_N]
+            self.values[layer, slots_N, : key.shape[2]] = value.transpose(1, 2)[rows_N]
         self.source_lengths[slots_N] = prefilled.source_lengths[rows_N]
         self.cache.begin(slots_N)
         if self.shortlist and self.columns:
@@ -80,8 +80,8 @@ class DecodingState:
         return StepView(
             positions_R if rows_A is None else positions_R[rows_A],
             caches,
-            self.keys[:, :sentences, :, :source],
-            self.values[:, :sentences, :, :source],
+            self.keys[:, :sentences, :source].transpose(2, 3),
+            self.values[:, :sentences, :source].transpose(2, 3),
             mask,
         )
 

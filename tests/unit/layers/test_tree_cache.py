@@ -83,8 +83,8 @@ def test_a_place_depends_on_its_own_sentence() -> None:
     generator = torch.Generator().manual_seed(3)
     first, second = new_cache(), new_cache()
     for _ in range(STEPS):
-        places = [cache.layers(SENTENCES)[0].places_NQ for cache in (first, second)]
-        assert torch.equal(places[0][0], places[1][0])
+        nodes = [cache.layers(SENTENCES)[0].nodes_R for cache in (first, second)]
+        assert torch.equal(nodes[0][:BEAM], nodes[1][:BEAM])
         own = torch.randint(BEAM, (BEAM,), generator=generator)
         for cache in (first, second):
             cache.end_step(SENTENCES)
