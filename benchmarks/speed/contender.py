@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.speed.environments import NotInstallableError
 from benchmarks.speed.peer import Peer, PeerError
+from heedful.machine import available_cores
 
 BEAM = 5
 # The fewest and the most tokens of a translation, without its end: more than any of the test sentences' has, or, with
@@ -72,6 +75,19 @@ class Contender:
         """End the processes."""
         for peer in self.peers:
             peer.close()
+
+
+def start_all(contenders: dict[str, Contender]) -> dict[str, Exception]:
+    """Start them side by side, and tell which cannot be started, and why."""
+    with ThreadPoolExecutor(available_cores()) as pool:
+        starting = {name: pool.submit(contender.start) for name, contender in contenders.items()}
+    failed: dict[str, Exception] = {}
+    for name, future in starting.items():
+        try:
+            future.result()
+        except (PeerError, NotInstallableError) as error:
+            failed[name] = error
+    return failed
 
 
 def first_translation_seconds(setup: Setup, lengths: tuple[int, int], source: list[int]) -> float:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+
+from heedful.machine import available_cores
 
 FOLDER = Path(__file__).parents[1] / "environments"
 TORCH = "torch==2.13.0"
@@ -22,6 +26,17 @@ class NotInstallableError(Exception):
     """An environment that cannot be made; the text says why."""
 
 
+def make_all() -> None:
+    """Make those that are not there side by side; who asks for one that cannot be made is told why then."""
+
+    def make(name: str) -> None:
+        with suppress(NotInstallableError):
+            python_of(name)
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(make, PACKAGES))
+
+
 def python_of(name: str) -> Path:
     """The interpreter of an environment, which is made if it is not there; `heedful` is this one."""
     if name == "heedful":
@@ -32,7 +47,8 @@ def python_of(name: str) -> Path:
     if not marker.is_file() or marker.read_text(encoding="utf-8") != wanted:
         print(f"making the environment {name}: {', '.join(PACKAGES[name])}", flush=True)
         venv.create(folder, clear=True, with_pip=True)
-        command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *PACKAGES[name]]
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        command = [*pip, "install", "--no-compile", *PACKAGES[name]]
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if result.returncode:
             errors = [line for line in result.stderr.splitlines() if "ERROR" in line] or result.stderr.splitlines()

@@ -21,10 +21,10 @@ class Measured:
         return cls(statistics.median(figures), min(figures), max(figures))
 
 
-def interleaved(measures: dict[str, Callable[[], float]], rounds: int) -> dict[str, Measured]:
-    """Measure each in turn, so many times; the first round only warms up."""
+def interleaved(measures: dict[str, Callable[[], float]], rounds: int, *, warm: bool = False) -> dict[str, Measured]:
+    """Measure each in turn, so many times, after a round that only warms up, unless all is `warm` already."""
     figures: dict[str, list[float]] = {name: [] for name in measures}
-    for number in range(rounds + 1):
+    for number in range(warm, rounds + 1):
         for name, measure in measures.items():
             figure = measure()
             if number:

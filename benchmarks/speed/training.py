@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks import results
 from benchmarks.speed.corpus import Corpus, load_corpus
-from benchmarks.speed.environments import NotInstallableError
+from benchmarks.speed.environments import NotInstallableError, make_all
 from benchmarks.speed.limits import gemm_peak, name_of
 from benchmarks.speed.measuring import Measured, interleaved
 from benchmarks.speed.peer import Peer, PeerError
 from benchmarks.speed.sizes import QUICK, SIZES, Size
+from heedful.machine import available_cores
 
 COMMAND = "heedful bench training"
 # System -> driver, environment.
@@ -61,6 +63,7 @@ class Runner:
 def main(quick: bool) -> None:
     """Measure all sizes and write the table."""
     corpus = load_corpus()
+    make_all()
     rows: list[dict[str, Any]] = []
     for size in [QUICK] if quick else SIZES:
         rows += compare(size, corpus)
@@ -71,9 +74,11 @@ def compare(size: Size, corpus: Corpus) -> list[dict[str, Any]]:
     """All systems that run, at one size."""
     started = time.monotonic()
     runners, rows = {}, []
-    for system in SYSTEMS:
+    with ThreadPoolExecutor(available_cores()) as pool:
+        loading = {system: pool.submit(Runner, system, size, corpus) for system in SYSTEMS}
+    for system, runner in loading.items():
         try:
-            runners[system] = Runner(system, size, corpus)
+            runners[system] = runner.result()
         except (PeerError, NotInstallableError) as error:
             print(f"{system} is left out: {error}", flush=True)
             rows.append(_row(size, system, "left out", 0.0, str(error)[:300], started, corpus))

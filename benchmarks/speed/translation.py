@@ -13,9 +13,9 @@ from typing import Any
 import sacrebleu
 
 from benchmarks import results
-from benchmarks.speed.contender import ANY_LENGTH, MEAN_LENGTH, Contender, Setup, first_translation_seconds
+from benchmarks.speed.contender import ANY_LENGTH, MEAN_LENGTH, Contender, Setup, first_translation_seconds, start_all
 from benchmarks.speed.corpus import WORK, Corpus, load_corpus
-from benchmarks.speed.environments import NotInstallableError
+from benchmarks.speed.environments import NotInstallableError, make_all
 from benchmarks.speed.limits import name_of
 from benchmarks.speed.measuring import Measured, interleaved
 from benchmarks.speed.peer import PeerError
@@ -28,7 +28,7 @@ from heedful.model_folder import load_model_folder
 
 COMMAND = "heedful bench translation"
 # With random weights, what is slow gets fewer sentences, the first ones: one of so many.
-SHARES = {"Hugging Face generate": 8, "JoeyNMT search": 16}
+SHARES = {"CTranslate2 float32": 2, "Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
 AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
 # Sentences by which the best setting is found, two batches of the largest size, and how often; the best time counts.
@@ -45,6 +45,7 @@ REQUIRED = {
 def main(quick: bool, model: Path | None = None) -> None:
     """Measure with the given model, or with random weights of two sizes."""
     corpus = load_corpus()
+    make_all()
     folders = [model] if model else [random_model(size, corpus) for size in ([QUICK] if quick else [SMALL, BASE])]
     rows: list[dict[str, Any]] = []
     for folder in folders:
@@ -89,17 +90,18 @@ class Comparison:
         print(f"d={self.width}, {time.monotonic() - self.started:.0f} s: {text}", flush=True)
 
     def _start(self) -> dict[str, Contender]:
-        contenders = {}
+        contenders: dict[str, Contender] = {}
+        failed: dict[str, Exception] = {}
         for name, choices in self._setups().items():
             try:
-                setup = self._best(name, choices)
-                contenders[name] = Contender(setup, self.lengths)
-                contenders[name].start()
+                contenders[name] = Contender(self._best(name, choices), self.lengths)
             except (PeerError, NotInstallableError) as error:
-                print(f"{name} is left out: {error}", flush=True)
-                contenders.pop(name, None)
-                self._add(name, "left out", 0.0, str(error)[:300])
-        return contenders
+                failed[name] = error
+        failed |= start_all(contenders)
+        for name, reason in failed.items():
+            print(f"{name} is left out: {reason}", flush=True)
+            self._add(name, "left out", 0.0, str(reason)[:300])
+        return {name: contender for name, contender in contenders.items() if name not in failed}
 
     def _setups(self) -> dict[str, list[Setup]]:
         """Every system, with the settings of which the best is taken."""
@@ -212,8 +214,7 @@ class Comparison:
                 arguments = {**setup.arguments, "threads": cores}
                 single[name] = replace(setup, threads=cores, arguments=arguments, replicas=1, words=f"{cores} threads")
         contenders = {name: Contender(setup, self.lengths) for name, setup in single.items()}
-        for contender in contenders.values():
-            contender.start()
+        start_all(contenders)
 
         def milliseconds(name: str) -> float:
             return 1e3 * sum(contenders[name].seconds([each], batch=1) for each in sentences) / len(sentences)
@@ -231,7 +232,8 @@ class Comparison:
             if name not in OURS:
                 one = replace(setup, replicas=1)
                 measures[name] = lambda s=one: first_translation_seconds(s, self.lengths, self.sources[0])  # type: ignore[misc]
-        for name, each in interleaved(measures, max(1, self.rounds - 1)).items():
+        # All have been started before, so that what they read is in memory.
+        for name, each in interleaved(measures, max(1, self.rounds - 1), warm=True).items():
             self._add(name, "start to first translation", each, "s")
 
     def _first_by_command(self) -> float:
