@@ -22,7 +22,7 @@ test-weights: .venv/weights-installed
 	HEEDFUL_WEIGHTS=.venv/weights $(BIN)/python -m pytest tests/weights
 
 # Side by side with other toolkits, which are set up under benchmarks/environments.
-bench: .venv/test-installed
+bench: .venv/bench-installed
 	$(BIN)/heedful bench
 
 lint: .venv/test-installed
@@ -45,6 +45,10 @@ format: .venv/test-installed
 
 .venv/test-installed: .venv/demo-installed
 	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,test]'
+	touch $@
+
+.venv/bench-installed: .venv/demo-installed
+	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,ctranslate2]'
 	touch $@
 
 .venv/weights-installed: .venv/test-installed

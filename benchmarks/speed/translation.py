@@ -28,9 +28,9 @@ from heedful.model_folder import load_model_folder
 
 COMMAND = "heedful bench translation"
 # With random weights, what is slow gets fewer sentences, the first ones: one of so many.
-SHARES = {"CTranslate2 float32": 2, "Hugging Face generate": 8, "JoeyNMT search": 16}
-# Width -> sentences (in chunks of 256 they are shared by two workers alike), sentences one by one, rounds.
-AMOUNTS = {256: (512, 12, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
+SHARES = {"heedful": 2, "CTranslate2 float32": 2, "Hugging Face generate": 8, "JoeyNMT search": 16}
+# Width -> sentences, sentences one by one, rounds.
+AMOUNTS = {256: (512, 6, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
 # Sentences by which the best setting is found, two batches of the largest size, and how often; the best time counts.
 PART, LOOKS = 128, 2
 OURS = {"heedful": "fp32", "heedful int8": "int8"}

@@ -23,7 +23,7 @@ state: dict[str, Any] = {}
 
 def load(model: str, workers: int, precision: str) -> dict[str, Any]:
     """Start the workers and load the model in each; with one worker it is loaded here."""
-    state["pool"] = None
+    state["pool"], state["workers"] = None, workers
     if workers > 1:
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _load_here, (model, precision))
         # Each waits a little, so that no worker takes two of them.
@@ -35,9 +35,10 @@ def load(model: str, workers: int, precision: str) -> dict[str, Any]:
 
 
 def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, longest: int) -> dict[str, Any]:
-    """Translate in chunks, as lines are."""
+    """Translate in chunks, as lines are; few are shared by the workers alike."""
     started = time.perf_counter()
-    chunks = [sources[first : first + CHUNK_LINES] for first in range(0, len(sources), CHUNK_LINES)]
+    size = min(CHUNK_LINES, -(-len(sources) // state["workers"]))
+    chunks = [sources[first : first + size] for first in range(0, len(sources), size)]
     options = DecodingOptions(beam=beam, length_penalty=0.0, min_length=shortest, max_length=longest)
     here = partial(_translate_here, batch=batch, options=options)
     found = state["pool"].map(here, chunks) if state["pool"] else map(here, chunks)
