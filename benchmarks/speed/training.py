@@ -1,4 +1,5 @@
-"""Training beside others, on one thread: each on batches of its own making, and all on the same padded ones."""
+"""Training beside others: each on batches of its own making, and all on the same padded ones; on one thread, and the
+narrowest model on all cores too, as each one uses them."""
 
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ BEST_OF = ("Hugging Face Marian", "torch.nn.Transformer")
 class Runner:
     """One system with a model of one size, and what its last runs were like."""
 
-    def __init__(self, system: str, size: Size, corpus: Corpus) -> None:
+    def __init__(self, system: str, size: Size, corpus: Corpus, threads: int) -> None:
         driver, environment = SYSTEMS[system]
-        self.peer = Peer(driver, environment, threads=1)
+        self.peer = Peer(driver, environment, threads)
         sentences, batches, _ = AMOUNTS[size.width]
         try:
             answer = self.peer.ask(
@@ -45,7 +46,7 @@ class Runner:
                 pairs=str(corpus.pairs),
                 sentences=sentences,
                 batches=batches,
-                threads=1,
+                threads=threads,
             )
         except PeerError:
             self.peer.close()
@@ -66,84 +67,82 @@ def main(quick: bool) -> None:
     make_all()
     rows: list[dict[str, Any]] = []
     for size in [QUICK] if quick else SIZES:
-        rows += compare(size, corpus)
+        rows += Comparison(size, corpus, 1).rows()
+    rows += Comparison(QUICK if quick else SIZES[0], corpus, available_cores()).rows()
     results.write(name_of("training", quick), rows)
 
 
-def compare(size: Size, corpus: Corpus) -> list[dict[str, Any]]:
-    """All systems that run, at one size."""
-    started = time.monotonic()
-    runners, rows = {}, []
-    with ThreadPoolExecutor(available_cores()) as pool:
-        loading = {system: pool.submit(Runner, system, size, corpus) for system in SYSTEMS}
-    for system, runner in loading.items():
-        try:
-            runners[system] = runner.result()
-        except (PeerError, NotInstallableError) as error:
-            print(f"{system} is left out: {error}", flush=True)
-            rows.append(_row(size, system, "left out", 0.0, str(error)[:300], started, corpus))
-    peak = gemm_peak(1)
-    modes = [(system, which) for system, runner in runners.items() for which in _modes(runner)]
-    measured = interleaved(
-        {f"{system}/{which}": lambda s=system, w=which: runners[s].tokens_per_second(w) for system, which in modes},
-        AMOUNTS[size.width][2],
-    )
-    for system, runner in runners.items():
-        for which in ("own", "same"):
-            key = which if which in _modes(runner) else "same"
-            rows += _rows(size, system, which, measured[f"{system}/{key}"], runner.last[key], peak, started, corpus)
-        row = _row(size, system, "peak memory", runner.peer.peak_megabytes(), "MB", started, corpus)
-        rows.append(row | {"peer_versions": runner.versions})
-        runner.peer.close()
-    return rows + _ratios(size, rows, started, corpus)
+class Comparison:
+    """All systems that run, with a model of one size, on so many threads."""
 
+    def __init__(self, size: Size, corpus: Corpus, threads: int) -> None:
+        self.size, self.corpus, self.threads = size, corpus, threads
+        self.started = time.monotonic()
+        # What batches are like matters to a step, not to how cores share it.
+        self.kinds = ("own", "same") if threads == 1 else ("own",)
+        self.label = size.name if threads == 1 else f"{size.name}, {threads} cores"
+        least = REQUIRED.get(size.width, (None, None, None)) if threads == 1 else (None, None, None)
+        self.least = dict(zip(("own", "same", "share"), least, strict=True))
 
-def _modes(runner: Runner) -> list[str]:
-    """What there is to measure: without a recipe of its own, both are the same."""
-    return ["own", "same"] if runner.has_recipe else ["same"]
+    def rows(self) -> list[dict[str, Any]]:
+        """Measure, and compare."""
+        runners, rows = {}, []
+        with ThreadPoolExecutor(available_cores()) as pool:
+            loading = {
+                system: pool.submit(Runner, system, self.size, self.corpus, self.threads) for system in SYSTEMS
+            }
+        for system, runner in loading.items():
+            try:
+                runners[system] = runner.result()
+            except (PeerError, NotInstallableError) as error:
+                print(f"{system} is left out: {error}", flush=True)
+                rows.append(self._row(system, "left out", 0.0, str(error)[:300]))
+        peak = gemm_peak(self.threads)
+        modes = [(system, which) for system, runner in runners.items() for which in self._modes(runner)]
+        measured = interleaved(
+            {f"{system}/{which}": lambda s=system, w=which: runners[s].tokens_per_second(w) for system, which in modes},
+            AMOUNTS[self.size.width][2],
+        )
+        for system, runner in runners.items():
+            for which in self.kinds:
+                key = which if which in self._modes(runner) else "same"
+                rows += self._speed(system, which, measured[f"{system}/{key}"], runner.last[key], peak)
+            row = self._row(system, "peak memory", runner.peer.peak_megabytes(), "MB")
+            rows.append(row | {"peer_versions": runner.versions})
+            runner.peer.close()
+        return rows + self._ratios(rows)
 
+    def _modes(self, runner: Runner) -> tuple[str, ...]:
+        """What there is to measure: without a recipe of its own, both kinds of batch are the same."""
+        return self.kinds if runner.has_recipe else ("same",)
 
-def _rows(
-    size: Size,
-    system: str,
-    which: str,
-    speed: Measured,
-    run: dict[str, Any],
-    peak: float,
-    started: float,
-    corpus: Corpus,
-) -> list[dict[str, Any]]:
-    pairs = [pair for sources, targets in run["lengths"] for pair in zip(sources, targets, strict=True)]
-    per_token = sum(size.training_flops(*pair) for pair in pairs) / run["target_tokens"]
-    share = 100 * per_token * speed.median / 1e9 / peak
-    least = REQUIRED.get(size.width, (None, None, None))[2] if (system, which) == ("heedful", "own") else None
-    required = f">= {least}" if least else "-"
-    return [
-        _row(size, system, f"speed, {which} batches", speed.median, "target tokens/s", started, corpus)
-        | {"low": round(speed.low, 1), "high": round(speed.high, 1), "padding": round(100 * run["padding"], 1)},
-        _row(size, system, f"useful share of GEMM peak, {which} batches", share, "%", started, corpus, required),
-    ]
+    def _speed(
+        self, system: str, which: str, speed: Measured, run: dict[str, Any], peak: float
+    ) -> list[dict[str, Any]]:
+        pairs = [pair for sources, targets in run["lengths"] for pair in zip(sources, targets, strict=True)]
+        per_token = sum(self.size.training_flops(*pair) for pair in pairs) / run["target_tokens"]
+        share = 100 * per_token * speed.median / 1e9 / peak
+        least = self.least["share"] if (system, which) == ("heedful", "own") else None
+        details = {"low": round(speed.low, 1), "high": round(speed.high, 1), "padding": round(100 * run["padding"], 1)}
+        return [
+            self._row(system, f"speed, {which} batches", speed.median, "target tokens/s") | details,
+            self._row(system, f"useful share of GEMM peak, {which} batches", share, "%", least),
+        ]
 
+    def _ratios(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """heedful over each, and over the better of the two that are the bar."""
+        found = []
+        for which in self.kinds:
+            speeds = {each["system"]: each["value"] for each in rows if each["what"] == f"speed, {which} batches"}
+            bars = {system: [system] for system in speeds if system != "heedful"}
+            bars["the better of Hugging Face and torch.nn.Transformer"] = [name for name in BEST_OF if name in speeds]
+            for system, names in bars.items():
+                ratio = speeds["heedful"] / max(speeds[name] for name in names)
+                least = 5 if (system, which) == ("JoeyNMT", "own") else self.least[which] if len(names) > 1 else None
+                found.append(self._row(system, f"heedful / this, {which} batches", ratio, "x", least))
+        return found
 
-def _ratios(size: Size, rows: list[dict[str, Any]], started: float, corpus: Corpus) -> list[dict[str, Any]]:
-    """heedful over each, and over the better of the two that are the bar."""
-    found = []
-    required = dict(zip(("own", "same"), REQUIRED.get(size.width, (None, None, None)), strict=False))
-    for which in ("own", "same"):
-        speeds = {each["system"]: each["value"] for each in rows if each["what"] == f"speed, {which} batches"}
-        bars = {system: [system] for system in speeds if system != "heedful"}
-        bars["the better of Hugging Face and torch.nn.Transformer"] = [name for name in BEST_OF if name in speeds]
-        for system, names in bars.items():
-            ratio = speeds["heedful"] / max(speeds[name] for name in names)
-            least = 5 if (system, which) == ("JoeyNMT", "own") else required[which] if len(names) > 1 else None
-            bar = f">= {least}" if least else "-"
-            found.append(_row(size, system, f"heedful / this, {which} batches", ratio, "x", started, corpus, bar))
-    return found
-
-
-def _row(
-    size: Size, system: str, what: str, value: float, unit: str, started: float, corpus: Corpus, required: str = "-"
-) -> dict[str, Any]:
-    measure = f"{size.name}: {system}: {what}"
-    row = results.row(measure, round(value, 2), unit, required, time.monotonic() - started, COMMAND)
-    return row | {"size": size.name, "system": system, "what": what, "data": corpus.kind}
+    def _row(self, system: str, what: str, value: float, unit: str, least: float | None = None) -> dict[str, Any]:
+        measure, required = f"{self.label}: {system}: {what}", f">= {least}" if least else "-"
+        row = results.row(measure, round(value, 2), unit, required, time.monotonic() - self.started, COMMAND)
+        return row | {"size": self.label, "system": system, "what": what, "data": self.corpus.kind}

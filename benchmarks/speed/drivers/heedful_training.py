@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from padded_batches import Batch
 from torch import Tensor
 from training_loop import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE, Size, Step, serve_training
@@ -45,10 +46,12 @@ class _Task:
 
 
 def make_step(size: Size) -> Step:
-    """What `heedful.training.loop` does between two validations, with one worker."""
+    """What `heedful.training.loop` does between two validations, with a worker for each thread."""
     keep_freed_memory()
+    workers = torch.get_num_threads()
+    torch.set_num_threads(1)
     model = build(size).train()
-    gradients: ParallelGradients[Any] = ParallelGradients(model, _Task(model), 1, 1)  # type: ignore[arg-type]
+    gradients: ParallelGradients[Any] = ParallelGradients(model, _Task(model), workers, 1)  # type: ignore[arg-type]
     settings = OptimizerConfig()
     optimizer = make_optimizer(model, settings)
     for group in optimizer.param_groups:
@@ -68,7 +71,10 @@ def make_step(size: Size) -> Step:
             batch.source_tokens + batch.target_tokens,
             OWN_TOKENS,
         )
-        gradients.compute([ours], taken, lambda: None)
+        parts = [ours]
+        while len(parts) < min(workers, len(ours.source_BS)):
+            parts = [half for part in parts for half in part.halves()]
+        gradients.compute(parts, taken, lambda: None)
         clip_gradients(model, settings.clip_norm)
         optimizer.step()
         average.update(taken)

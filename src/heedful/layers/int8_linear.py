@@ -69,13 +69,14 @@ class Int8Linear(nn.Module):
             torch.addcmul(self.bias, y_RN, largest_R1, out=y_RN)
         return y_RN.view(*x.shape[:-1], self.out_features)
 
+    # Both are the operators themselves: torch's way to them looks through the arguments, as long as a small product takes.
+
     def _product_of_few(self, rounded_RK: Tensor) -> Tensor:
-        # The operator itself: torch's way to it looks through the arguments, as long as a small product takes.
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
         return cast(Tensor, product(rounded_RK.sub_(self.rounding_K), 1.0, ZERO_POINT, self.packed_for_few))
 
     def _product_of_many(self, rounded_RK: Tensor) -> Tensor:
-        product = torch.ops.onednn.qlinear_pointwise.default
+        product = torch.ops.onednn.qlinear_pointwise.default._op
         bytes_RK = rounded_RK.view(torch.int32).to(torch.uint8)
         weights = (self.packed_for_many, self.scales_N, self.zeros_N)
         return cast(Tensor, product(bytes_RK, 1.0, ZERO_POINT, *weights, None, 1.0, 0, torch.float32, "none", [], ""))
