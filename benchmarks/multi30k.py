@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument("--out", default="benchmarks/runs/multi30k")
     parser.add_argument("--budget", default="45m")
     options = parser.parse_args()
+    command = f"{COMMAND} --budget {options.budget}"
 
     def file(name: str) -> str:
         return str(options.data / f"{name}.gz")
@@ -47,13 +48,13 @@ def main() -> None:
         max(Path(options.out, "run", "checkpoints").glob("step-*/state.json")).read_text(encoding="utf-8")
     )
     rows = [
-        results.row("training time, all included", round(state["elapsed"] / 60, 2), "minutes", "<= 46", wall, COMMAND)
+        results.row("training time, all included", round(state["elapsed"] / 60, 2), "minutes", "<= 46", wall, command)
     ]
     steps = [json.loads(line) for line in Path(options.out, "run", "metrics.jsonl").read_text().splitlines()]
     padding = [step["padding"] for step in steps if step["kind"] == "train"]
     share = round(100 * sum(padding) / len(padding), 2)
-    rows.append(results.health(Path(options.out), COMMAND))
-    rows.append(results.row("padding in training batches", share, "%", "<= 10", wall, COMMAND))
+    rows.append(results.health(Path(options.out), command))
+    rows.append(results.row("padding in training batches", share, "%", "<= 10", wall, command))
     for name, required in (("val", "-"), ("test_2016_flickr", ">= 38.0")):
         started = time.monotonic()
         files = ["--source", file(f"{name}.en"), "--reference", file(f"{name}.de")]
@@ -61,15 +62,15 @@ def main() -> None:
         seconds = time.monotonic() - started
         scores = json.loads(answer.stdout)
         unit = scores["bleu_signature"]
-        rows.append(results.row(f"BLEU, {name}, beam 5", round(scores["bleu"], 2), unit, required, seconds, COMMAND))
+        rows.append(results.row(f"BLEU, {name}, beam 5", round(scores["bleu"], 2), unit, required, seconds, command))
         rows.append(
-            results.row(f"chrF, {name}", round(scores["chrf"], 2), scores["chrf_signature"], "-", seconds, COMMAND)
+            results.row(f"chrF, {name}", round(scores["chrf"], 2), scores["chrf_signature"], "-", seconds, command)
         )
         rows.append(
-            results.row(f"perplexity, {name}", round(scores["perplexity"], 3), "per subword", "-", seconds, COMMAND)
+            results.row(f"perplexity, {name}", round(scores["perplexity"], 3), "per subword", "-", seconds, command)
         )
         speed = scores["sentences"] / scores["seconds"]
-        rows.append(results.row(f"speed, {name}, beam 5", round(speed, 1), "sentences/s", "-", seconds, COMMAND))
+        rows.append(results.row(f"speed, {name}, beam 5", round(speed, 1), "sentences/s", "-", seconds, command))
     results.write("multi30k", rows)
 
 
