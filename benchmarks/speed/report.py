@@ -94,7 +94,7 @@ def limits_section(rows: Rows, images: Path) -> str:
 
 def training_section(rows: Rows, images: Path) -> str:
     """Training beside others."""
-    text = ["## Training, one thread\n", origin(rows), TRAINING]
+    text = ["## Training\n", origin(rows), TRAINING]
     charts: dict[str, dict[str, float]] = {}
     for size in distinct(rows, "size"):
         lines = []
@@ -174,16 +174,16 @@ def scaling_section(rows: Rows, images: Path) -> str:
 def decode_parts_section(rows: Rows, images: Path) -> str:
     """The parts of a step."""
     text = ["## Where the time of a decoding step goes\n", origin(rows), DECODE_PARTS]
+    columns = [(precision, batch) for precision in distinct(rows, "precision") for batch in distinct(rows, "batch")]
     for size in distinct(rows, "size"):
-        batches = distinct(rows, "batch")
         lines = []
         for part in distinct(rows, "part"):
-            cells = [find(rows, size=size, batch=batch, part=part) for batch in batches]
-            lines.append([part, *(number(each) for each in cells)])
+            cells = [find(rows, size=size, precision=each, batch=batch, part=part) for each, batch in columns]
+            lines.append([part, *(number(cell) for cell in cells)])
             if cells[0] and "bandwidth_share" in cells[0]:
-                shares = (f"{each['bandwidth_share']:.0f} %" if each else "" for each in cells)
+                shares = (f"{cell['bandwidth_share']:.0f} %" if cell else "" for cell in cells)
                 lines.append(["... its weights, of the memory bandwidth", *shares])
-        text += [table([f"{size}, ms", *(f"batch {batch}" for batch in batches)], lines)]
+        text += [table([f"{size}, ms", *(f"{each}, batch {batch}" for each, batch in columns)], lines)]
     return "\n".join(text)
 
 
@@ -208,7 +208,8 @@ Every step is forward, backward, clipping and the optimizer, on batches that wer
 those of each one's own loader, with about as many sentences: heedful's are of nearly equal lengths, JoeyNMT's random
 up to a number of tokens, the others' random. "Same batches" are random ones, the same for all. "Of peak" is the share
 of the measured GEMM peak that goes into real tokens. All have dropout 0.1 and label smoothing 0.1 (x-transformers has
-no smoothing); heedful keeps its moving average besides.
+no smoothing); heedful keeps its moving average besides. All run on one thread; the last table has the narrowest model
+on all cores, which heedful uses by workers with a part of the batch each, the others by threads.
 """
 TRANSLATION = """\
 The same weights, tokens in and tokens out, all cores, no length penalty, so that all look for the same text.
@@ -220,14 +221,14 @@ imports the package, loads the model and translates.
 DECODE_CORE = """# What a compiled decode core could gain
 
 A step of beam search is matrix products, attention, the cache, softmax and top-k, and the Python that calls them. The
-table has the time of each, measured one by one, and beside it the whole step of CTranslate2, which is such a core.
+table has the time of each, and beside it the whole step of CTranslate2, which is such a core.
 
-How to read it. A core in C++ would take away the last line but two, "Python, search and all else", and the passes over
-memory between the operations: norms, residuals, the scaling of int8 rows, masks. It would not take away the matrix
-products, which call the same kind of kernel. So the whole step less the matrix products is the most that it could
-gain; at batch 1 of a narrow model that is most of a step, at batch 64 of a wide one little of it.
+How to read it. A core in C++ would take away "Python, search and all else", and most of the passes over memory between
+the operations: norms, the rounding and scaling of int8 rows, the masks of the cache. It would not take away the
+matrix products, which call the same kind of kernel. So the whole step less the matrix products is the most that it
+could gain; at batch 1 of a narrow model that is most of a step, at batch 64 of a wide one little of it.
 """
 DECODE_PARTS = """\
-Beam 5, sources of 15 tokens, one thread. The parts are measured one by one on tensors of the sizes that a step has;
-what the whole step takes longer than their sum is the Python between them, the search, and small operations.
+Beam 5, sources of 15 tokens, one thread, the steps from the 9th token to the 25th. The parts are timed while the steps
+are taken, all in one run, and add up to the whole step; CTranslate2's is the difference of a long and a short run.
 """

@@ -88,9 +88,7 @@ class Comparison:
         """Measure, and compare."""
         runners, rows = {}, []
         with ThreadPoolExecutor(available_cores()) as pool:
-            loading = {
-                system: pool.submit(Runner, system, self.size, self.corpus, self.threads) for system in SYSTEMS
-            }
+            loading = {system: pool.submit(Runner, system, self.size, self.corpus, self.threads) for system in SYSTEMS}
         for system, runner in loading.items():
             try:
                 runners[system] = runner.result()

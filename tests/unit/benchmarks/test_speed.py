@@ -8,10 +8,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.speed import decode_parts, measuring, plots, scaling
+from benchmarks.speed import measuring, plots, scaling, step_clock
 from benchmarks.speed.peer import DRIVERS, Peer, PeerError
 from benchmarks.speed.scaling import build
 from benchmarks.speed.sizes import Size
+from heedful.decoding import DecodingOptions, Request, decode
+from heedful.layers import int8_linear
 from heedful.layers.attention import AttentionLayer, attend_fused
 from heedful.tasks.translation import collate
 
@@ -38,15 +40,24 @@ def test_operations_are_those_of_the_layers() -> None:
     assert TINY.training_flops(7, 11) == 3 * sum(counted)
 
 
-def test_the_parts_of_a_step_leave_the_cache_as_it_was() -> None:
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_parts_of_a_step_add_up_to_it_and_change_nothing(rounded: bool, monkeypatch) -> None:
     model = build(TINY).eval()
-    with torch.inference_mode():
-        state = decode_parts.amid(model, 2)
-        paths_NQS = state.cache.paths_NQS.clone()
-        parts = list(decode_parts.parts_of_a_step(model, state).values())
-        for work in [*parts, *parts]:
-            work()
-            assert torch.equal(state.cache.paths_NQS, paths_NQS)
+    if rounded:
+        monkeypatch.setattr(int8_linear, "SMALLEST_RATIO", 0)
+        int8_linear.with_int8_weights(model)
+    requests = [Request(number, [3, 5, 7]) for number in range(2)]
+    options = DecodingOptions(beam=5, min_length=11, max_length=11)
+    expected = list(decode(model, requests, options, 2))
+    with step_clock.clocked(model, skipped=3) as clock:
+        assert list(decode(model, requests, options, 2)) == expected
+    assert clock.taken == 12
+    found = clock.milliseconds()
+    whole = found.pop(step_clock.WHOLE)
+    assert sum(found.values()) == pytest.approx(whole)
+    assert {name for name, value in found.items() if value <= 0} == (set() if rounded else {step_clock.PARTS[1]})
+    clock.seconds.clear()
+    assert list(decode(model, requests, options, 2)) == expected and not clock.seconds
 
 
 def test_a_shared_history_is_what_steps_of_one_beam_leave_behind() -> None:
