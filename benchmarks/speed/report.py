@@ -59,8 +59,9 @@ def goals_section(rows: Rows) -> str:
     """What this project sets out to reach, and what of it is reached."""
     lines = []
     for row in rows:
-        if row["required"].startswith(">= "):
-            reached = row["value"] >= float(row["required"].removeprefix(">= "))
+        if row["required"] != "-":
+            relation, bound = row["required"].split()
+            reached = row["value"] >= float(bound) if relation == ">=" else row["value"] <= float(bound)
             lines.append([row["measure"], number(row), row["required"], "yes" if reached else "**no**"])
     return "## Goals\n\n" + table(["", "measured", "goal", "reached"], lines)
 

@@ -82,7 +82,8 @@ class Comparison:
         self.kinds = ("own", "same") if threads == 1 else ("own",)
         self.label = size.name if threads == 1 else f"{size.name}, {threads} cores"
         least = REQUIRED.get(size.width, (None, None, None)) if threads == 1 else (None, None, None)
-        self.least = dict(zip(("own", "same", "share"), least, strict=True))
+        bars = (f">= {each}" if each else "-" for each in least)
+        self.required = dict(zip(("own", "same", "share"), bars, strict=True))
 
     def rows(self) -> list[dict[str, Any]]:
         """Measure, and compare."""
@@ -108,7 +109,7 @@ class Comparison:
             row = self._row(system, "peak memory", runner.peer.peak_megabytes(), "MB")
             rows.append(row | {"peer_versions": runner.versions})
             runner.peer.close()
-        return rows + self._ratios(rows)
+        return rows + self._memory(rows) + self._ratios(rows)
 
     def _modes(self, runner: Runner) -> tuple[str, ...]:
         """What there is to measure: without a recipe of its own, both kinds of batch are the same."""
@@ -120,12 +121,18 @@ class Comparison:
         pairs = [pair for sources, targets in run["lengths"] for pair in zip(sources, targets, strict=True)]
         per_token = sum(self.size.training_flops(*pair) for pair in pairs) / run["target_tokens"]
         share = 100 * per_token * speed.median / 1e9 / peak
-        least = self.least["share"] if (system, which) == ("heedful", "own") else None
+        required = self.required["share"] if (system, which) == ("heedful", "own") else "-"
         details = {"low": round(speed.low, 1), "high": round(speed.high, 1), "padding": round(100 * run["padding"], 1)}
         return [
             self._row(system, f"speed, {which} batches", speed.median, "target tokens/s") | details,
-            self._row(system, f"useful share of GEMM peak, {which} batches", share, "%", least),
+            self._row(system, f"useful share of GEMM peak, {which} batches", share, "%", required),
         ]
+
+    def _memory(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """heedful's over that of whoever takes least."""
+        peaks = {each["system"]: each["value"] for each in rows if each["what"] == "peak memory"}
+        ours, others = peaks.pop("heedful"), peaks.values()
+        return [self._row("heedful", "peak memory / the least of the others", ours / min(others), "x", "<= 1")]
 
     def _ratios(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """heedful over each, and over the better of the two that are the bar."""
@@ -136,11 +143,13 @@ class Comparison:
             bars["the better of Hugging Face and torch.nn.Transformer"] = [name for name in BEST_OF if name in speeds]
             for system, names in bars.items():
                 ratio = speeds["heedful"] / max(speeds[name] for name in names)
-                least = 5 if (system, which) == ("JoeyNMT", "own") else self.least[which] if len(names) > 1 else None
-                found.append(self._row(system, f"heedful / this, {which} batches", ratio, "x", least))
+                required = self.required[which] if len(names) > 1 else "-"
+                if (system, which) == ("JoeyNMT", "own"):
+                    required = ">= 5"
+                found.append(self._row(system, f"heedful / this, {which} batches", ratio, "x", required))
         return found
 
-    def _row(self, system: str, what: str, value: float, unit: str, least: float | None = None) -> dict[str, Any]:
-        measure, required = f"{self.label}: {system}: {what}", f">= {least}" if least else "-"
+    def _row(self, system: str, what: str, value: float, unit: str, required: str = "-") -> dict[str, Any]:
+        measure = f"{self.label}: {system}: {what}"
         row = results.row(measure, round(value, 2), unit, required, time.monotonic() - self.started, COMMAND)
         return row | {"size": self.label, "system": system, "what": what, "data": self.corpus.kind}

@@ -25,6 +25,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.interop.ctranslate2_export import export_folder
 from heedful.machine import available_cores
 from heedful.model_folder import load_model_folder
+from heedful.pipelines.translator import DEFAULT_BATCH_SIZE
 
 COMMAND = "heedful bench translation"
 # With random weights, what is slow gets fewer sentences, the first ones: one of so many.
@@ -109,8 +110,8 @@ class Comparison:
         setups = {}
         for name, precision in OURS.items():
             arguments: dict[str, Any] = {"model": model, "workers": cores, "precision": precision}
-            words = f"{cores} workers, batch 64"
-            setups[name] = [Setup("heedful_translation", "heedful", 1, arguments, 64, words=words)]
+            words = f"{cores} workers, batch {DEFAULT_BATCH_SIZE}"
+            setups[name] = [Setup("heedful_translation", "heedful", 1, arguments, DEFAULT_BATCH_SIZE, words=words)]
         made = self._exported()
         for precision in ("int8", "float32"):
             setups[f"CTranslate2 {precision}"] = [
@@ -193,10 +194,17 @@ class Comparison:
         same = sum(a == b for a, b in zip(outputs, ours, strict=True)) / len(outputs)
         self._add(name, "same as heedful", 100 * same, "% of sentences")
         if self.corpus.references:
-            texts = [self.tokenizer.decode(ids) for ids in outputs]
-            bleu = sacrebleu.BLEU()
-            score = bleu.corpus_score(texts, [self.corpus.references[: len(texts)]]).score
-            self._add(name, "BLEU", score, f"{len(texts)} sentences")
+            bleu, reference = self._bleu(outputs), self._bleu(ours)
+            self._add(name, "BLEU", bleu, f"{len(outputs)} sentences")
+            if name == "heedful int8":
+                self._add(name, "BLEU lost by int8", reference - bleu, "points", "<= 0.2")
+            elif name != "heedful" and "int8" not in name:
+                self._add(name, "BLEU, distance to heedful's", abs(reference - bleu), "points", "<= 0.1")
+
+    def _bleu(self, outputs: list[list[int]]) -> float:
+        assert self.corpus.references is not None
+        texts = [self.tokenizer.decode(ids) for ids in outputs]
+        return sacrebleu.BLEU().corpus_score(texts, [self.corpus.references[: len(texts)]]).score
 
     def _latency(self, running: dict[str, Setup]) -> None:
         """One sentence after the other; the systems that can put several threads to one sentence do."""
@@ -227,14 +235,20 @@ class Comparison:
 
     def _first(self, running: dict[str, Setup]) -> None:
         """From process start to first translation; for heedful by its own command."""
-        measures = {"heedful translate": self._first_by_command, "import torch": _import_torch}
+        measures = {"heedful translate": self._first_by_command, "import torch": lambda: _seconds("-c", "import torch")}
         for name, setup in running.items():
             if name not in OURS:
                 one = replace(setup, replicas=1)
                 measures[name] = lambda s=one: first_translation_seconds(s, self.lengths, self.sources[0])  # type: ignore[misc]
         # All have been started before, so that what they read is in memory.
-        for name, each in interleaved(measures, max(1, self.rounds - 1), warm=True).items():
+        times = interleaved(measures, max(1, self.rounds - 1), warm=True)
+        for name, each in times.items():
             self._add(name, "start to first translation", each, "s")
+        beyond = times["heedful translate"].median - times["import torch"].median
+        self._add("heedful translate", "start beyond import torch", beyond, "s", "<= 0.5")
+        for option in ("--help", "--version"):
+            answer = interleaved({option: lambda o=option: _seconds("-m", "heedful", o)}, self.rounds)[option]
+            self._add(f"heedful {option}", "time to answer", answer, "s", "<= 0.3")
 
     def _first_by_command(self) -> float:
         text = self.tokenizer.decode(self.sources[0]) + "\n"
@@ -257,7 +271,7 @@ class Comparison:
         self.found.append(row | {"size": size, "system": system, "what": what, **data, **details})
 
 
-def _import_torch() -> float:
+def _seconds(*arguments: str) -> float:
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started

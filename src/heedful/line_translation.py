@@ -21,7 +21,7 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory
 from heedful.pipelines.loading import Precision, load_translator
-from heedful.pipelines.translator import LongTextWarning, Translation, Translator
+from heedful.pipelines.translator import DEFAULT_BATCH_SIZE, LongTextWarning, Translation, Translator
 from heedful.recent_answers import Answer, Chunk, RecentAnswers
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
@@ -44,7 +44,7 @@ class LineSettings:
     prefix: str = ""
     scores: bool = False
     alignment: bool = False
-    batch_size: int = 64
+    batch_size: int = DEFAULT_BATCH_SIZE
 
 
 ReadBytes = Callable[[], bytes]

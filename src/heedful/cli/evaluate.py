@@ -28,7 +28,7 @@ Options = dict[str, Any]
 @click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
-@click.option("--batch-size", type=int, default=64, show_default=True, help="Lines decoded at a time.")
+@click.option("--batch-size", type=int, default=128, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")
 @precision_option("Translation: int8 computes with weights of 8 bits.")
 @click.option("--shortlist", is_flag=True, help="Translation: as for `heedful translate`.")

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--batch-size",
     type=int,
-    default=64,
+    default=128,
     show_default=True,
     help="Lines decoded at a time; does not change the output.",
 )

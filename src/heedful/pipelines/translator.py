@@ -33,7 +33,7 @@ from heedful.tasks.translation_model import TranslationModel
 # separate its columns.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 DEFAULT_BEAM = 5
-DEFAULT_BATCH_SIZE = 64
+DEFAULT_BATCH_SIZE = 128
 # Logits that are in memory at once when given translations are scored.
 SCORED_LOGITS = 2**24
 # A request's number is that of its text times this, plus that of its piece.
