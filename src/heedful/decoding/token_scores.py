@@ -40,8 +40,7 @@ class TokenScores:
         self.logits_AV = logits_AV.float()
         self.rows_A = rows_A
         self.tokens_of = tokens_of
-        self.peak_A1 = self.logits_AV.amax(-1, keepdim=True)
-        self.log_peak_A1 = _peak_probability(self.logits_AV).log_()
+        self.peak_A1, self.log_peak_A1 = _peaks(self.logits_AV)
 
     def log_probabilities(self, columns_AC: Tensor) -> Tensor:
         """The model's log-probability of some columns of each row, never above 0; -inf for forbidden ones."""
@@ -115,14 +114,16 @@ def _sorted_places(values: Tensor, ids: Tensor, count: int) -> Tensor:
     return ((ordered.long() << 32) | (_LOW_HALF - ids)).topk(count).indices
 
 
-def _peak_probability(logits_RV: Tensor) -> Tensor:
-    """The largest probability of each row, which is one over the sum of exp(logit - largest logit)."""
+def _peaks(logits_RV: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest logit of each row, and its log-probability, that of 1 / sum of exp(logit - largest logit)."""
     rows, size = logits_RV.shape
     block = max(1, SCRATCH // size)
     scratch = torch.empty(min(rows, block), size, device=logits_RV.device)
-    peaks = torch.empty(rows, 1, device=logits_RV.device)
+    peaks_R1, probabilities_R1 = torch.empty(2, rows, 1, device=logits_RV.device)
+    # Both of one block after the other, while its logits are in the processor's cache.
     for start in range(0, rows, block):
         part = logits_RV[start : start + block]
+        torch.amax(part, -1, keepdim=True, out=peaks_R1[start : start + block])
         probabilities = torch.softmax(part, -1, out=scratch[: len(part)])
-        torch.amax(probabilities, -1, keepdim=True, out=peaks[start : start + block])
-    return peaks
+        torch.amax(probabilities, -1, keepdim=True, out=probabilities_R1[start : start + block])
+    return peaks_R1, probabilities_R1.log_()

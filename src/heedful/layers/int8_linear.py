@@ -69,7 +69,7 @@ class Int8Linear(nn.Module):
             torch.addcmul(self.bias, y_RN, largest_R1, out=y_RN)
         return y_RN.view(*x.shape[:-1], self.out_features)
 
-    # Both are the operators themselves: torch's way to them looks through the arguments, as long as a small product takes.
+    # Both call the operator itself: torch's way to it looks through the arguments, as long as a small product takes.
 
     def _product_of_few(self, rounded_RK: Tensor) -> Tensor:
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
