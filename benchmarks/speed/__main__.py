@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import time
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def main() -> None:
         if name not in PROGRAMS:
             parser.error(f"there is no program {name!r}: choose from {', '.join(PROGRAMS)}")
     keep_freed_memory()  # as the command line does
+    # What is imported for the first time is compiled for all starts to come, as it is for users.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.monotonic()
     for name in options.programs or PROGRAMS:
         print(f"== {name}", flush=True)

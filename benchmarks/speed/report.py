@@ -140,7 +140,8 @@ def translation_section(rows: Rows, images: Path) -> str:
         text += [f"### {size}\n", table(heads, lines)]
         for what, column in (("latency of one sentence", "ms"), ("start to first translation", "s")):
             chosen = [row for row in rows if row["size"] == size and row["what"] == what]
-            text.append(table([what, column], [[row["system"], number(row)] for row in chosen]))
+            if chosen:
+                text.append(table([what, column], [[row["system"], number(row)] for row in chosen]))
     plots.bars(images / f"performance-translation-{name}.svg", "Translation: sentences a second", charts)
     text += [f"![Translation speed](images/performance-translation-{name}.svg)\n", left_out(rows)]
     return "\n".join(text)

@@ -26,7 +26,7 @@ SYSTEMS = {
     "JoeyNMT": ("joeynmt_training", "joeynmt"),
 }
 # Width -> sentences a batch, batches that are timed together, rounds.
-AMOUNTS = {128: (64, 2, 4), 256: (64, 2, 3), 512: (32, 1, 3), 32: (8, 2, 2)}
+AMOUNTS = {128: (64, 2, 3), 256: (64, 2, 3), 512: (32, 1, 3), 32: (8, 2, 2)}
 # Width -> what is required of heedful: by own batches, by the same batches, share of the GEMM peak.
 REQUIRED = {128: (2.5, 1.5, None), 256: (1.8, 1.2, 50), 512: (1.5, 1.0, 65)}
 BEST_OF = ("Hugging Face Marian", "torch.nn.Transformer")
@@ -151,5 +151,5 @@ class Comparison:
 
     def _row(self, system: str, what: str, value: float, unit: str, required: str = "-") -> dict[str, Any]:
         measure = f"{self.label}: {system}: {what}"
-        row = results.row(measure, round(value, 2), unit, required, time.monotonic() - self.started, COMMAND)
+        row = results.row(measure, round(value, 3), unit, required, time.monotonic() - self.started, COMMAND)
         return row | {"size": self.label, "system": system, "what": what, "data": self.corpus.kind}
