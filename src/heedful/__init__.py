@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from heedful.pipelines.masked_language_model import MaskedLanguageModel
     from heedful.pipelines.tagger import Tagger
     from heedful.pipelines.text_generation import GenerationOptions
-    from heedful.pipelines.translator import Translation, Translator
+    from heedful.pipelines.translation_pieces import Translation
+    from heedful.pipelines.translator import Translator
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
 
@@ -62,7 +63,7 @@ _PLACES = {
     "Tagger": "heedful.pipelines.tagger",
     "TaggerData": "heedful.jobs.labels",
     "TextData": "heedful.jobs.language_model",
-    "Translation": "heedful.pipelines.translator",
+    "Translation": "heedful.pipelines.translation_pieces",
     "TranslationData": "heedful.jobs.translation",
     "Translator": "heedful.pipelines.translator",
     "UserError": "heedful.errors",

@@ -21,8 +21,10 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory
 from heedful.pipelines.loading import Precision, load_translator
-from heedful.pipelines.translator import DEFAULT_BATCH_SIZE, LongTextWarning, Translation, Translator
+from heedful.pipelines.translation_pieces import Translation
+from heedful.pipelines.translator import DEFAULT_BATCH_SIZE, LongTextWarning, Translator
 from heedful.recent_answers import Answer, Chunk, RecentAnswers
+from heedful.segmentation import Split
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
@@ -45,6 +47,8 @@ class LineSettings:
     scores: bool = False
     alignment: bool = False
     batch_size: int = DEFAULT_BATCH_SIZE
+    split: Split = "auto"
+    verbose: bool = False
 
 
 ReadBytes = Callable[[], bytes]
@@ -206,13 +210,22 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
             settings.options,
             prefix=settings.prefix,
             alignment=settings.alignment,
+            split=settings.split,
             batch_size=settings.batch_size,
             first_index=first,
         )
     for each in caught:
         if isinstance(each.message, LongTextWarning):
             remarks[each.message.index].append(str(each.message))
+    for translation, about in zip(translations, remarks, strict=True):
+        if settings.verbose and translation.pieces:
+            about.append(_split_remark(translation))
     return [Answer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
+
+
+def _split_remark(translation: Translation) -> str:
+    sources = [f"{each.source[:30]}..." if len(each.source) > 32 else each.source for each in translation.pieces]
+    return f"was split into {len(sources)} pieces: " + " | ".join(sources)
 
 
 def output_lines(translation: Translation, settings: LineSettings) -> list[str]:

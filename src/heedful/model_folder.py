@@ -17,6 +17,7 @@ from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors
+from heedful.training_lines import TrainingLines
 
 FORMAT = 1
 
@@ -34,6 +35,7 @@ class ModelConfig:
     target_language: str | None = None
     labels: tuple[str, ...] = ()
     has_tokenizer: bool = True
+    training_lines: TrainingLines | None = None
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     (names,) = imported([["translate", str(untrained_model), "--max-length", "3", *files]], preloaded=("torch",))
     assert (tmp_path / "out").read_text().count("\n") == 1
     # Nothing for images, progress, scores or servers, and no part of torch that `import torch` goes without.
-    assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "tokenizers"}
+    assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "sentencex", "tokenizers"}
     parts = {name.split(".")[1] for name in names if name.startswith("heedful.")}
     assert parts.isdisjoint({"demo", "evaluation", "interop", "jobs", "presets", "server", "training"})
     pipelines = {name for name in names if name.startswith("heedful.pipelines.")}
-    ours = ("loading", "next_words", "translation_attention", "translator")
+    ours = ("loading", "next_words", "translation_attention", "translation_pieces", "translator")
     assert pipelines == {f"heedful.pipelines.{name}" for name in ours}

@@ -80,12 +80,12 @@ def test_a_streamed_translation_grows_to_the_whole_one(client) -> None:
 
 
 def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> None:
-    text = "the red dog is red. " * 9
+    text = "the red dog is red " * 9
     with pytest.warns(LongTextWarning):
         (expected,) = heedful.load(models["translator"]).translate([text])
     found = post(client, "/api/translate", text=["dog", text])
     assert found["translations"][1]["text"] == expected.text
-    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 is longer than the 41 subwords")
+    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 has 54 subwords without an end")
     assert events(client, "/api/translate", text=text)[-1][1]["translation"]["text"] == expected.text
 
 
@@ -195,8 +195,8 @@ def test_attention_of_images_at_any_resolution(client, models) -> None:
 def test_attention_tells_what_was_not_read(client) -> None:
     found = post(client, "/api/attention", model="classifier", text="dog " * 80)
     assert found["remarks"] == ["the text is longer than the 61 tokens that the model takes: its middle was not read"]
-    error = post(client, "/api/attention", 400, model="translator", text="dog " * 80)["error"]["message"]
-    assert error == "the text has 80 tokens, and at most 41 can be looked into: give a shorter one"
+    error = post(client, "/api/attention", 400, model="translator", text="☃" * 500)["error"]["message"]
+    assert error == "the text has 1,500 tokens, and at most 1,024 can be looked into: give a shorter one"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_attention_tells_what_was_not_read(client) -> None:
         (
             b'{"text": "", %s}' % b",".join(b'"%d": 1' % number for number in range(10**4)),
             422,
-            "body: Value error, the body has 10001 members, and at most 8 are described",
+            "body: Value error, the body has 10001 members, and at most 9 are described",
         ),
         (b'{"text": "dog", "model": "%s"}' % (b"x" * 10**5), 404, "there is no model 'xxxx"),
     ],

@@ -26,7 +26,8 @@ def info(model: str) -> None:
     rows = {"task": config.task.replace("_", " "), "family": config.family, "model": config.model.summary()}
     if config.task == "translation":
         rows["languages"] = f"{config.source_language or '?'} to {config.target_language or '?'}"
-        rows["longest input"] = f"{config.model.max_length} subwords"
+        rows["training lines"] = str(config.training_lines or "not recorded: taken to be one sentence each")
+        rows["longest input"] = f"{config.model.max_length} subwords; longer texts are translated in pieces"
     if config.labels:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
     if loaded.tokenizer is not None:

@@ -60,6 +60,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --sample: the same seed gives the same output.",
 )
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "sentences", "none"]),
+    default="auto",
+    show_default=True,
+    help="Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.",
+)
 @click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
 @click.option(
@@ -71,6 +78,7 @@ if TYPE_CHECKING:
 )
 @click.option("--workers", type=int, help="Processes; by default one for each core. Does not change the output.")
 @precision_option("int8: weights of 8 bits, on a CPU; faster, from a width of 256 up.")
+@click.option("--verbose", is_flag=True, help="Say on standard error which lines were split, and where.")
 @click.option(
     "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
 )
@@ -85,6 +93,7 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     heedful translate en-de < in.txt > out.txt
     echo 'A dog runs.' | heedful translate en-de --nbest 3 --scores
     heedful translate en-de --precision int8 < in.txt > out.txt
+    heedful translate en-de --split sentences --verbose < paragraphs.txt > out.txt
     """
     with imports_that_stay():
         from heedful.line_translation import translate_lines
@@ -132,7 +141,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         raise UserError("--prefix may need any subword: leave out --shortlist")
     if options["batch_size"] < 1:
         raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
-    names = ("device", "precision", "shortlist", "prefix", "scores", "alignment", "batch_size")
+    names = ("device", "precision", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
 
 

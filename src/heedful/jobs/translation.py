@@ -20,6 +20,7 @@ from heedful.model_folder import ModelConfig, model_card
 from heedful.tasks.task import LearningSettings
 from heedful.tasks.translation_model import TranslationModel
 from heedful.tasks.translation_task import TranslationTask
+from heedful.training_lines import measure_lines
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,11 @@ class PreparedTranslationJob:
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
         source, target = self.languages
-        return ModelConfig(family, "translation", settings, source_language=source, target_language=target)
+        train = self.data.train
+        lines = measure_lines(train.source_lengths, train.source_text, source)
+        return ModelConfig(
+            family, "translation", settings, source_language=source, target_language=target, training_lines=lines
+        )
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
@@ -156,7 +161,8 @@ class PreparedTranslationJob:
             f"A model that translates {languages}, trained with heedful {config.heedful_version} on "
             f"{len(self.data.train):,} sentence pairs.",
             f"heedful translate {name} < in.txt > out.txt",
-            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} byte-level subwords, lines of up to "
-            f"{config.model.max_length} subwords. BLEU is with greedy search, on at most 200 held-out pairs.",
+            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} byte-level subwords. Its training lines had "
+            f"{config.training_lines}; longer texts are translated by their sentences. "
+            "BLEU is with greedy search, on at most 200 held-out pairs.",
             scores,
         )

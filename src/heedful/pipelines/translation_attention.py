@@ -14,32 +14,56 @@ from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
 from heedful.inspection.attention_map import AttentionMap, Positions
 from heedful.inspection.attention_maps import AttentionMaps
+from heedful.inspection.joined_maps import join_maps
 from heedful.inspection.predictions import predictions
 from heedful.inspection.recording import Recording, check_length, one_look
 from heedful.machine import flushed_denormals, one_thread
+from heedful.segmentation import Split
+from heedful.sentences import sentence_spans
 from heedful.tasks.translation import collate
 
 if TYPE_CHECKING:
     from heedful.pipelines.translator import Translator
 
 
-def translation_attention(translator: Translator, text: str, target: str | None, beam: int) -> AttentionMaps:
+def translation_attention(
+    translator: Translator, text: str, target: str | None, beam: int, split: Split
+) -> AttentionMaps:
     """The maps of all layers, encoder and decoder; a target that is not given is decoded.
 
     The decoder's position that reads a token predicts the next one: in self-attention it is called by what it reads,
-    in attention to the source by what it predicts.
+    in attention to the source by what it predicts. A text that is translated in pieces is looked at piece by piece.
     """
-    source = translator.tokenizer.encode(clean_text(text))
-    if not source:
+    (prepared,) = translator.prepare([text], split=split)
+    if not prepared.pieces:
         raise UserError("the text is blank: give one that the model can look at")
-    check_length(len(source), translator.model.max_length)
-    if target is not None:
-        tokens = translator.tokenizer.encode(clean_text(target))
-        check_length(len(tokens), translator.model.longest_target(0), "target")
-        return _recorded(translator, source, tokens)
+    targets = None if target is None else _targets(translator, target, len(prepared.pieces))
+    sources = (
+        prepared.sources if targets is None or len(targets) > 1 else [translator.tokenizer.encode(clean_text(text))]
+    )
+    check_length(sum(map(len, sources)), None)
+    check_length(max(map(len, sources)), translator.model.max_length)
+    if targets is None:
+        targets = _decoded(translator, sources, beam)
+    check_length(max(map(len, targets)), translator.model.longest_target(0), "target")
+    pairs = zip(sources, targets, strict=True)
+    return join_maps([_recorded(translator, *pair) for pair in pairs], {"target": "source"})
+
+
+def _targets(translator: Translator, target: str, pieces: int) -> list[list[int]]:
+    """A given target, sentence by sentence where it has as many as the source has pieces, and else as one."""
+    text = clean_text(target)
+    spans = sentence_spans(text, translator.config.target_language)
+    if len(spans) != pieces:
+        spans = [(0, len(text))]
+    return translator.tokenizer.encode_batch([text[start:end] for start, end in spans])
+
+
+def _decoded(translator: Translator, sources: list[list[int]], beam: int) -> list[list[int]]:
+    requests = [Request(number, source) for number, source in enumerate(sources)]
     with one_thread(), flushed_denormals():
-        (decoded,) = decode(translator.model, [Request(0, source)], DecodingOptions(beam=beam), 1)
-    return _recorded(translator, source, decoded.hypotheses[0].tokens)
+        found = {each.index: each for each in decode(translator.model, requests, DecodingOptions(beam=beam), 8)}
+    return [found[number].hypotheses[0].tokens for number in range(len(sources))]
 
 
 def _recorded(translator: Translator, source: list[int], target: list[int]) -> AttentionMaps:

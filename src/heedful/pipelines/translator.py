@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ import torch
 from heedful.alignment import Aligner, Alignment
 from heedful.config import require
 from heedful.data.cleaning import clean_text
-from heedful.data.tokenizer import Tokenizer, words
+from heedful.data.tokenizer import Tokenizer
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
 from heedful.decoding.scheduler import decode
@@ -25,7 +25,9 @@ from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.pipelines.next_words import NextWord, NextWords
 from heedful.pipelines.translation_attention import translation_attention
-from heedful.segmentation import Piece, split_line
+from heedful.pipelines.translation_pieces import PreparedText, Start, Translation, join_pieces
+from heedful.segmentation import Split, SplitLine, Splitter, check_split
+from heedful.sentences import sentence_spans
 from heedful.tasks.translation import collate, token_log_probabilities
 from heedful.tasks.translation_model import TranslationModel
 
@@ -41,42 +43,12 @@ MOST_PIECES = 2**20
 
 
 @dataclass(frozen=True)
-class Translation:
-    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
-
-    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
-    `alignment` holds pairs (source word, target word), if asked for.
-    """
-
-    text: str
-    score: float = 0.0
-    tokens: list[str] = field(default_factory=list)
-    token_scores: list[float] = field(default_factory=list)
-    alignment: Alignment | None = None
-    nbest: list[Translation] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Score:
     """The log-probability of a target text given its source, by token, and over the length penalty."""
 
     log_probability: float
     token_scores: list[float]
     score: float
-
-
-@dataclass(frozen=True)
-class PreparedText:
-    """A text in pieces, the token ids of each, and the ids that its translation is to begin with."""
-
-    pieces: list[Piece]
-    sources: list[list[int]]
-    prefix: list[int]
-
-    def requests(self, indices: Iterable[int]) -> list[Request]:
-        """What is to be decoded, a piece each; a text may be blank, and have none."""
-        numbered = zip(indices, self.sources, strict=False)  # there may be more indices than pieces
-        return [Request(index, source, () if place else self.prefix) for place, (index, source) in enumerate(numbered)]
 
 
 class Translator:
@@ -98,18 +70,21 @@ class Translator:
         nbest: int = 1,
         prefix: str = "",
         alignment: bool = False,
+        split: Split = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
         first_index: int = 0,
     ) -> list[Translation]:
         """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
 
-        A blank text stays blank. A text longer than the model can take is translated in pieces. A text that comes
-        again is not decoded again, unless samples are drawn. `prefix` is a text that every translation is to begin
-        with. `first_index` is the number of the first text in a longer series: samples are drawn by seed and number.
+        A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated
+        in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is
+        longer than the model can take. A text that comes again is not decoded again, unless samples are drawn.
+        `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
+        longer series: samples are drawn by seed and number.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
         options = options or DecodingOptions(beam=beam, nbest=nbest)
-        prepared = self.prepare(lines, prefix)
+        prepared = self.prepare(lines, prefix, split)
         requests = [
             request
             for number, each in enumerate(prepared, first_index)
@@ -121,25 +96,31 @@ class Translator:
             decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
             found = {each.index: self._translation(each.source, decoded[each.index], alignment) for each in distinct}
         results = (found[number] for number in numbers)
-        return [_join(each.pieces, list(islice(results, len(each.pieces)))) for each in prepared]
+        ranked = options.sampling is None
+        return [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
 
-    def prepare(self, lines: Sequence[str], prefix: str = "") -> list[PreparedText]:
+    def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[PreparedText]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
-        pieces = [self._pieces(index, clean_text(line)) for index, line in enumerate(lines)]
-        sources = iter(self.tokenizer.encode_batch([piece.text for group in pieces for piece in group]))
-        start = self.tokenizer.encode(clean_text(prefix)) if prefix.strip() else []
-        if start and getattr(self.model, "shortlist", None):
-            raise UserError("a prefix may need any subword: load the model without its shortlist")
-        if len(start) > self.model.max_length:
-            raise UserError(
-                f"the prefix has {len(start)} subwords, more than the {self.model.max_length} that the model takes"
-            )
-        return [PreparedText(group, list(islice(sources, len(group))), start) for group in pieces]
+        split = check_split(split)
+        texts = [clean_text(line) for line in lines]
+        whole = self.tokenizer.encode_batch(texts)
+        splitter = self._splitter()
+        found = [splitter.split(text, len(ids), split) for text, ids in zip(texts, whole, strict=True)]
+        several = [piece.text for each in found if len(each.pieces) > 1 for piece in each.pieces]
+        encoded = iter(self.tokenizer.encode_batch(several))
+        prepared = []
+        for index, (ids, each) in enumerate(zip(whole, found, strict=True)):
+            self._warn_of_length(index, each)
+            count = len(each.pieces)
+            sources = list(islice(encoded, count)) if count > 1 else [ids][:count]
+            prepared.append(PreparedText(each.pieces, sources, self._starts(prefix, count)))
+        return prepared
 
     def finish(self, prepared: PreparedText, found: Sequence[list[Hypothesis]], alignment: bool) -> Translation:
-        """The translation of a text, from the hypotheses for each of its pieces."""
+        """The translation of a text, from the hypotheses that a search found for each of its pieces."""
         pairs = zip(prepared.sources, found, strict=True)
-        return _join(prepared.pieces, [self._translation(source, each, alignment) for source, each in pairs])
+        translations = [self._translation(source, each, alignment) for source, each in pairs]
+        return join_pieces(prepared.pieces, translations, ranked=True)
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
@@ -147,7 +128,8 @@ class Translator:
         (prepared,) = self.prepare([text], prefix)
         if not prepared.sources:
             return []
-        found = NextWords(self.model, self.tokenizer, prepared.sources[0], prepared.prefix).find(count)
+        place = next(n for n, start in enumerate(prepared.starts) if not start.whole)
+        found = NextWords(self.model, self.tokenizer, prepared.sources[place], prepared.starts[place].ids).find(count)
         if prefix[-1:].isspace():
             found = [replace(word, text=word.text.removeprefix(" ")) for word in found]
         return found
@@ -156,20 +138,56 @@ class Translator:
         """Target tokens as one line of text."""
         return _BREAKS.sub(" ", self.tokenizer.decode(tokens))
 
-    def attention(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM) -> AttentionMaps:
-        """What the model attends to while it translates a text, into `target` or what it finds itself."""
-        return translation_attention(self, text, target, beam)
+    def attention(
+        self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto"
+    ) -> AttentionMaps:
+        """What the model attends to while it translates a text, into `target` or what it finds itself.
 
-    def _pieces(self, index: int, line: str) -> list[Piece]:
-        """The line itself, its pieces if it is too long, or nothing if it is blank."""
-        if not line:
-            return []
-        longest = self.model.max_length
-        if len(self.tokenizer.encode(line)) <= longest:
-            return [Piece(line, "")]
-        pieces = split_line(line, longest, lambda text: len(self.tokenizer.encode(text)))
-        warnings.warn(LongTextWarning(index, len(pieces), longest), stacklevel=3)
-        return pieces
+        In a text that is translated in pieces, none attends to another.
+        """
+        return translation_attention(self, text, target, beam, split)
+
+    def _splitter(self) -> Splitter:
+        def count(texts: list[str]) -> list[int]:
+            return [len(ids) for ids in self.tokenizer.encode_batch(texts)]
+
+        return Splitter(count, self.model.max_length, self.config.source_language, self.config.training_lines)
+
+    def _warn_of_length(self, index: int, line: SplitLine) -> None:
+        """Warn of a piece that the model cannot take, or that is longer than all lines of its training."""
+        most, seen = self.model.max_length, self.config.training_lines
+        size = f"has {line.longest} subwords" + (" in one sentence" if len(line.pieces) > 1 else "")
+        if line.longest > most:
+            size = f"has {line.longest} subwords without an end of a sentence"
+            text = f"{size}, and the model takes {most}: translated in {len(line.pieces)} pieces"
+        elif seen and line.longest > seen.subwords_most:
+            text = f"{size}, and the longest line of the training had {seen.subwords_most}: some of it may be lost"
+        else:
+            return
+        warnings.warn(LongTextWarning(index, text), stacklevel=3)
+
+    def _starts(self, prefix: str, pieces: int) -> list[Start]:
+        """How the translation of each piece begins: the pieces take the sentences of the prefix, one after another."""
+        text = clean_text(prefix)
+        if not text or not pieces:
+            return [Start()] * pieces
+        if getattr(self.model, "shortlist", None):
+            raise UserError("a prefix may need any subword: load the model without its shortlist")
+        language = self.config.target_language
+        ends = [end for _, end in sentence_spans(text, language)][: pieces - 1]
+        # What comes after a full stop and a space belongs to the next piece.
+        if len(ends) < pieces and not (
+            prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)
+        ):
+            ends = ends[:-1]
+        parts = [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)])]
+        starts = [Start(ids, place < len(ends)) for place, ids in enumerate(self.tokenizer.encode_batch(parts))]
+        longest = max(len(start.ids) for start in starts)
+        if longest > self.model.max_length:
+            raise UserError(
+                f"the prefix has {longest} subwords, more than the {self.model.max_length} that the model takes"
+            )
+        return starts + [Start()] * (pieces - len(starts))
 
     def _translation(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
@@ -220,10 +238,10 @@ class Translator:
 
 
 class LongTextWarning(UserWarning):
-    """The text of that index was longer than the model can take, and was translated in pieces."""
+    """The text of that index was too long for the model, or for what it was trained on."""
 
-    def __init__(self, index: int, pieces: int, longest: int) -> None:
-        super().__init__(f"is longer than the {longest} subwords that the model takes: translated in {pieces} pieces")
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
         self.index = index
 
 
@@ -242,34 +260,3 @@ def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[R
 def _score(token_scores: list[float]) -> Score:
     total = sum(token_scores)
     return Score(total, token_scores, total / length_penalty(len(token_scores), 0.6))
-
-
-def _join(pieces: list[Piece], translations: list[Translation]) -> Translation:
-    """The translation of a text from those of its pieces."""
-    if len(translations) == 1:
-        return translations[0]
-    if not translations:
-        return Translation("")
-    count = min(len(each.nbest) for each in translations)
-    nbest = [_join_hypotheses(pieces, [each.nbest[rank] for each in translations]) for rank in range(count)]
-    best = nbest[0]
-    return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
-
-
-def _join_hypotheses(pieces: list[Piece], hypotheses: list[Translation]) -> Translation:
-    alignment: Alignment | None = None if hypotheses[0].alignment is None else []
-    source = target = ""
-    for piece, hypothesis in zip(pieces, hypotheses, strict=True):
-        source, target = source + piece.before, target + piece.before
-        if alignment is not None:
-            # A piece that is cut out of a word goes on with the word that came before it.
-            offsets = [len(words(text)) - bool(words(text) and not piece.before) for text in (source, target)]
-            alignment += [(s + offsets[0], t + offsets[1]) for s, t in hypothesis.alignment or []]
-        source, target = source + piece.text, target + hypothesis.text
-    return Translation(
-        target,
-        sum(each.score for each in hypotheses),
-        [token for each in hypotheses for token in each.tokens],
-        [score for each in hypotheses for score in each.token_scores],
-        alignment,
-    )

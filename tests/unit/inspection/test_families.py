@@ -30,7 +30,7 @@ from heedful.pipelines.image_classifier import ImageClassifier
 from heedful.pipelines.language_model import LanguageModel
 from heedful.pipelines.masked_language_model import MaskedLanguageModel
 from heedful.pipelines.tagger import Tagger
-from heedful.pipelines.translator import Translator
+from heedful.pipelines.translator import LongTextWarning, Translator
 from heedful.tasks.translation import collate
 
 SOURCE, TARGET = "the red dog runs home", "blue sea, red sun"
@@ -273,8 +273,11 @@ def test_texts_that_cannot_be_looked_into() -> None:
     for name in ("encoder-decoder", "decoder-only", "encoder", "tagger", "masked"):
         with pytest.raises(UserError, match="blank"):
             CASES[name]().pipeline.attention(" \n" if name != "decoder-only" else "")
-    with pytest.raises(UserError, match="the text has 198 tokens, and at most 67"):
-        encoder_decoder().pipeline.attention("dog " * 99)
+    with (
+        pytest.warns(LongTextWarning, match="has 1998 subwords without an end of a sentence, and the model takes 67"),
+        pytest.raises(UserError, match="the text has 1,998 tokens, and at most 1,024"),
+    ):
+        encoder_decoder().pipeline.attention("dog " * 999)
     with pytest.raises(UserError, match="more than the 67 tokens"):
         CASES["tagger"]().pipeline.attention("dog " * 99)
     with pytest.raises(UserError, match="the image has 1,025 tokens, and at most 1,024"):

@@ -83,7 +83,7 @@ async def translate(request: Request, desk: TheDesk) -> Response:
         texts = listed(body.q, desk.limits)
         model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
         nbest = 1 + body.alternatives
-        options = {"beam": max(BEAM, nbest), "nbest": nbest, "prefix": "", "alignment": False}
+        options = {"beam": max(BEAM, nbest), "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
         answer = await desk.run(model, "translate", texts, **options)
     except ApiError as error:
         return _refusal(error)

@@ -38,6 +38,7 @@ async def translate(body: TranslateRequest, desk: TheDesk) -> Response:
         "nbest": body.nbest,
         "prefix": body.prefix,
         "alignment": body.alignment,
+        "split": body.split,
     }
     if body.stream:
         stream = desk.stream(body.model, "translate", texts, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,10 @@ class TranslateRequest(Strict):
     prefix: Annotated[Text, Field(description="Text that every translation is to begin with.")] = ""
     alignment: Annotated[bool, Field(description="Whether to tell which words belong to which.")] = False
     scores: Annotated[bool, Field(description="Whether to give tokens and their log-probabilities.")] = False
+    split: Annotated[
+        Literal["auto", "sentences", "none"],
+        Field(description="Translate by sentences: texts unlike the training lines (auto), all, or none."),
+    ] = "auto"
     stream: bool = False
 
     @model_validator(mode="after")
@@ -37,14 +41,25 @@ class ScoredToken(Answer):
     score: float
 
 
+class TranslatedPiece(Answer):
+    """A piece of a text, its translation, and the white space before that."""
+
+    source: str
+    text: str
+    before: str
+
+
 class Hypothesis(Answer):
-    """One translation; what was not asked for is null."""
+    """One translation; what was not asked for is null. In pieces, its score is the sum of their log-probabilities."""
 
     text: str
     score: float
     tokens: list[ScoredToken] | None
     alignment: Annotated[
         list[tuple[int, int]] | None, Field(description="Pairs of a source word and a target word, from 0.")
+    ]
+    pieces: Annotated[
+        list[TranslatedPiece] | None, Field(description="The pieces, of a text that was translated in several.")
     ]
 
 

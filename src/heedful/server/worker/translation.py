@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import Progress
 from heedful.decoding.options import DecodingOptions
-from heedful.pipelines.translator import PreparedText, Translation, Translator
+from heedful.pipelines.translation_pieces import PreparedText, Translation
+from heedful.pipelines.translator import Translator
 from heedful.server.messages import Run
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.task import Reply
@@ -42,7 +43,7 @@ class TranslationTask:
         self.translator, self.engine, self.reply = translator, engine, reply
         self.model, self.stream, self.alignment = run.model, run.stream, run.options["alignment"]
         self.options = DecodingOptions(beam=run.options["beam"], nbest=run.options["nbest"])
-        prepared = translator.prepare(run.inputs, run.options["prefix"])
+        prepared = translator.prepare(run.inputs, run.options["prefix"], run.options["split"])
         self.texts = [_Text(each, [next(engine.indices) for _ in each.pieces]) for each in prepared]
         self.text_of = {index: text for text in self.texts for index in text.indices}
 
@@ -104,4 +105,5 @@ def _hypothesis_answer(hypothesis: Translation) -> dict[str, Any]:
         "score": hypothesis.score,
         "tokens": [{"text": text, "score": score} for text, score in tokens],
         "alignment": hypothesis.alignment,
+        "pieces": [asdict(piece) for piece in hypothesis.pieces] or None,
     }
