@@ -85,7 +85,7 @@ def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> No
         (expected,) = heedful.load(models["translator"]).translate([text])
     found = post(client, "/api/translate", text=["dog", text])
     assert found["translations"][1]["text"] == expected.text
-    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 has 54 subwords without an end")
+    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 has 45 subwords without an end")
     assert events(client, "/api/translate", text=text)[-1][1]["translation"]["text"] == expected.text
 
 
@@ -196,7 +196,7 @@ def test_attention_tells_what_was_not_read(client) -> None:
     found = post(client, "/api/attention", model="classifier", text="dog " * 80)
     assert found["remarks"] == ["the text is longer than the 61 tokens that the model takes: its middle was not read"]
     error = post(client, "/api/attention", 400, model="translator", text="☃" * 500)["error"]["message"]
-    assert error == "the text has 1,500 tokens, and at most 1,024 can be looked into: give a shorter one"
+    assert error == "the text has 1,564 tokens, and at most 1,024 can be looked into: give a shorter one"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,36 @@ def test_from_typing_to_attention(quiet_page, width: int) -> None:
     page.wait(lambda: page.output() == text)
 
 
+def test_a_word_of_a_later_sentence_is_replaced_in_its_sentence_alone(quiet_page, browser_log) -> None:
+    page = quiet_page
+    page.open("copy")
+    sentences = ["red dog blue sea.", "green tree white moon!", "one two three."]
+    page.type(" ".join(sentences))
+    (whole,) = page.api("/api/translate", model="copy", text=" ".join(sentences))["translations"]
+    alone = [page.api("/api/translate", model="copy", text=each)["translations"][0]["text"] for each in sentences]
+    page.wait(lambda: page.output() == whole["text"])
+    assert whole["text"] == " ".join(alone)
+
+    first_of_second = len(alone[0].split())
+    page.all(".word")[first_of_second + 1].click()
+    prefix = alone[1].split()[0]
+    expected = page.api("/api/alternatives", model="copy", text=sentences[1], prefix=prefix)["alternatives"]
+    page.wait(lambda: page.all(".choices .choice"))
+    assert page.texts(".choice-text") == [each["text"].strip() for each in expected]
+    marks = page.wait(lambda: page.all(".field-marks mark"))
+    assert [page.run("return arguments[0].textContent", mark) for mark in marks] == sentences[1].split()
+
+    browser_log.read()
+    browser_log.addresses.clear()
+    page.all(".choices .choice")[1].click()
+    prefix += expected[1]["text"]
+    again = page.api("/api/translate", model="copy", text=sentences[1], prefix=prefix, split="none")["translations"][0]
+    page.wait(lambda: page.output() == f"{alone[0]} {again['text']} {alone[2]}")
+    assert page.texts(".word.fixed") == prefix.split(" ")
+    page.button("Undo").click()
+    page.wait(lambda: page.output() == whole["text"])
+
+
 def choose_first(page, label: str) -> None:
     """Choose the first of what a list of the attention view offers."""
     (picker,) = page.wait(lambda: [each for each in page.all(".detail .picker") if each.text.startswith(label)])

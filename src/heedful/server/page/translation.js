@@ -8,7 +8,7 @@ import { clearNotice, showError, showRemarks } from "./notice.js";
 import { pane, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
-import { TranslatedLine } from "./translated_line.js";
+import { TranslatedLine, alternatives, loadAttention } from "./translated_line.js";
 import { languageName } from "./languages.js";
 import { sourceWeights, splitWords } from "./words.js";
 
@@ -20,6 +20,8 @@ export class TranslationWorkspace {
     this.model = model;
     this.lines = [];
     this.active = null;
+    // Where in the active line the latest word was opened.
+    this.place = 0;
     // The word whose card is open, and the word whose marks are wanted.
     this.opened = null;
     this.wanted = null;
@@ -109,7 +111,7 @@ export class TranslationWorkspace {
   }
 
   startAgain(which) {
-    for (const line of this.lines.filter(which)) line.restart(line.prefix);
+    for (const line of this.lines.filter(which)) line.startAgain();
     this.translate();
   }
 
@@ -118,7 +120,11 @@ export class TranslationWorkspace {
   }
 
   decodeFreely() {
-    for (const line of this.lines.filter((each) => each.prefix)) line.restart("");
+    for (const line of this.lines.filter((each) => each.chosen)) {
+      const pieces = line.pieces.filter((piece) => piece.prefix);
+      for (const piece of pieces) piece.prefix = "";
+      line.restartPieces(pieces);
+    }
     this.translate();
   }
 
@@ -135,7 +141,8 @@ export class TranslationWorkspace {
 
   async attentionOfActive() {
     const line = this.current();
-    return line?.state === "done" ? line.loadAttention(this.model.name) : null;
+    const found = line?.state === "done" ? line.pieceAt(line === this.active ? this.place : 0) : null;
+    return found && loadAttention(this.model.name, found.piece);
   }
 
   draw() {
@@ -150,7 +157,7 @@ export class TranslationWorkspace {
     const busy = this.lines.some((line) => line.state === "running" || line.state === "waiting");
     this.output.setAttribute("aria-busy", String(busy));
     this.progress.classList.toggle("busy", busy);
-    this.free.hidden = !this.lines.some((line) => line.prefix);
+    this.free.hidden = !this.lines.some((line) => line.chosen);
     this.drawOthers();
   }
 
@@ -168,7 +175,7 @@ export class TranslationWorkspace {
     this.others.hidden = nbest.length < 2;
     this.others.replaceChildren(...nbest.map((each) => {
       const use = () => {
-        line.use(each.text);
+        line.use(each);
         this.draw();
         this.attention.refresh();
       };
@@ -181,13 +188,15 @@ export class TranslationWorkspace {
   open(line, word, anchor) {
     if (line.state !== "done") return;
     this.active = line;
-    const before = line.text.slice(0, word.start).trimEnd();
+    this.place = word.start;
+    const { piece, start } = line.pieceAt(word.start);
+    const before = line.text.slice(start, word.start).trimEnd();
     openChoices(anchor, {
       title: `Instead of “${word.text}”`,
       current: word.text,
       own: true,
-      found: line.alternatives(this.model.name, before),
-      pick: (choice) => this.pick(line, before, choice),
+      found: alternatives(this.model.name, piece, before),
+      pick: (choice) => this.pick(line, piece, before, choice),
       onclose: () => {
         this.opened = null;
         this.unmark();
@@ -199,15 +208,18 @@ export class TranslationWorkspace {
     this.attention.refresh();
   }
 
-  pick(line, before, choice) {
+  /** Decode the piece again, from the chosen word on; the others stay as they are. */
+  pick(line, piece, before, choice) {
     const space = choice.own && before ? " " : "";
-    line.restart(before + space + choice.text);
+    piece.prefix = before + space + choice.text;
+    line.restartPieces([piece]);
     this.translate();
   }
 
   /** Mark what a word attended to, where it is known already. */
   hint(line, word) {
-    if (this.opened === null && line.attention !== null && line.state === "done") this.highlight(line, word);
+    const known = line.state === "done" && line.pieceAt(word.start)?.piece.attention;
+    if (this.opened === null && known) this.highlight(line, word);
   }
 
   unmark() {
@@ -217,13 +229,15 @@ export class TranslationWorkspace {
   }
 
   async highlight(line, word) {
-    const wanted = line.loadAttention(this.model.name);
+    const { piece, start, from } = line.pieceAt(word.start);
+    const wanted = loadAttention(this.model.name, piece);
     this.wanted = word;
     try {
-      const found = sourceWeights(await wanted, line.source, line.text, word);
+      const stretch = { start: word.start - start, end: word.end - start };
+      const found = sourceWeights(await wanted, piece.source, piece.text, stretch);
       if (this.wanted !== word || !this.lines.includes(line) || line.state !== "done") return;
       const earlier = this.lines.slice(0, this.lines.indexOf(line));
-      const offset = earlier.reduce((sum, each) => sum + each.source.length + 1, 0);
+      const offset = earlier.reduce((sum, each) => sum + each.source.length + 1, from);
       const highest = Math.max(...found.map((each) => each.weight), 1e-9);
       this.source.mark(found.map((each) => ({
         start: each.start + offset, end: each.end + offset, weight: each.weight / highest,
@@ -250,7 +264,7 @@ function drawLine(old, line, wordButton) {
     const made = buttons[index] ?? wordButton(line, word);
     if (made.textContent !== word.text) made.textContent = word.text;
     made.word = word;
-    made.classList.toggle("fixed", word.end <= line.prefix.length);
+    made.classList.toggle("fixed", line.isFixed(word));
     parts.push(made);
     cursor = word.end;
   });
