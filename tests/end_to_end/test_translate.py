@@ -1,6 +1,7 @@
 """The line contract of `heedful translate`, tried from outside."""
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -51,11 +52,14 @@ def test_invalid_utf8_is_replaced_named_and_no_failure(run, copy_model: Path) ->
 
 
 def test_a_line_that_is_too_long_is_translated_in_pieces(run, copy_model: Path) -> None:
-    line = " ".join(["red dog blue sea."] * 130)
+    line = " ".join(["red dog blue sea"] * 130)
     result = run("translate", copy_model, "--max-length", "300", stdin=f"sun\n{line}\nmoon\n".encode())
     lines = result.stdout.decode().split("\n")
     assert (lines[0], lines[2], len(lines)) == ("sun", "moon", 4)
-    assert b"line 2 is longer than the 256 subwords" in result.stderr
+    assert (
+        b"line 2 has 520 subwords without an end of a sentence, and the model takes 256: translated in 3 pieces"
+        in result.stderr
+    )
     assert len(lines[1].split()) > 5
 
 
@@ -195,3 +199,33 @@ def test_a_shortlist(run, copy_model: Path, make_sentences, tmp_path: Path) -> N
     assert run("translate", folder, "--shortlist", "--input", text).stdout == plain.stdout
     both = run("translate", folder, "--shortlist", "--prefix", "red", stdin=b"red dog\n", code=2)
     assert b"leave out --shortlist" in both.stderr
+
+
+SENTENCES = ["red dog.", "Blue sea and sun!", "One two three?", "7 birds fly."]
+
+
+def test_a_paragraph_is_its_sentences_translated_one_by_one(run, untrained_model: Path) -> None:
+    alone = run("translate", untrained_model, stdin="\n".join(SENTENCES).encode()).stdout.decode().split("\n")[:-1]
+    lines = [" ".join(SENTENCES[:2]), " ".join(SENTENCES), " ".join(SENTENCES * 30)]
+    found = run("translate", untrained_model, "--verbose", "--scores", stdin="\n".join(lines).encode())
+    texts = [line.split("\t")[0] for line in found.stdout.decode().split("\n")[:-1]]
+    assert texts == [" ".join(alone[:2]), " ".join(alone), " ".join(alone * 30)]
+    assert b"heedful: line 2 was split into 4 pieces: red dog. | Blue sea and sun! |" in found.stderr
+    whole = run("translate", untrained_model, "--split", "none", stdin=lines[0].encode()).stdout.decode()
+    assert whole != texts[0] + "\n"
+
+
+def test_the_model_folder_records_the_lines_of_its_training(run, copy_model: Path) -> None:
+    lines = json.loads((copy_model / "config.json").read_text())["training_lines"]
+    assert 1 <= lines["subwords_median"] < lines["subwords_99"] <= lines["subwords_most"] < 30
+    assert [lines[f"sentences_{each}"] for each in ("median", "99", "most")] == [1, 1, 1]
+    assert f"up to {lines['subwords_99']}, longest" in run("info", copy_model).stdout.decode()
+
+
+def test_a_line_longer_than_the_training_is_warned_of(run, copy_model: Path) -> None:
+    most = json.loads((copy_model / "config.json").read_text())["training_lines"]["subwords_most"]
+    found = run("translate", copy_model, stdin=b"red dog\n" + b"red dog " * 20 + b"\n")
+    expected = (
+        f"heedful: line 2 has 40 subwords, and the longest line of the training had {most}: some of it may be lost"
+    )
+    assert expected in found.stderr.decode() and b"line 1" not in found.stderr
