@@ -26,6 +26,11 @@ MEBIBYTE = 2**20
 @click.option("--workers", type=int, help="Processes that compute; by default one for each core.")
 @click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, a line each.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds that a request may take.")
+@click.option(
+    "--worker-timeout",
+    type=float,
+    help="Seconds after which a worker that does not answer is replaced; by default 3/4 of --timeout.",
+)
 @click.option("--queue", type=int, default=256, show_default=True, help="Texts waiting or under way, in all.")
 @click.option("--max-texts", type=int, default=128, show_default=True, help="Texts of one request.")
 @click.option("--max-characters", type=int, default=20_000, show_default=True, help="Characters of one text.")
@@ -47,7 +52,9 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
 
     if options["workers"] is not None and options["workers"] < 1:
         raise UserError(f"--workers is {options['workers']}, but must be at least 1")
-    for name in ("timeout", "queue", "max_texts", "max_characters", "max_tokens", "max_body"):
+    if options["worker_timeout"] is None:
+        options["worker_timeout"] = 0.75 * options["timeout"]
+    for name in ("timeout", "worker_timeout", "queue", "max_texts", "max_characters", "max_tokens", "max_body"):
         if not 0 < options[name] < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} is {options[name]}, but must be above 0, and finite")
     if options["max_texts"] > options["queue"]:
@@ -59,6 +66,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
         queue=options["queue"],
         seconds=options["timeout"],
         tokens=options["max_tokens"],
+        worker_seconds=options["worker_timeout"],
     )
     settings = ServerSettings(
         named(models),

@@ -11,6 +11,7 @@ class Run:
     """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides.
 
     `first` is the place of the first of them in the whole request, which may be spread over several workers.
+    `request` is the name of that request in logs.
     """
 
     number: int
@@ -20,6 +21,7 @@ class Run:
     options: dict[str, Any] = field(default_factory=dict)
     first: int = 0
     stream: bool = False
+    request: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,16 @@ class Report:
     """Tell how things stand."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Asks a worker whether it is alive, and is its answer."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Tells a worker to end."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ from heedful.errors import UserError
 from heedful.server.front.app import build_app
 from heedful.server.front.connection import Connection
 from heedful.server.front.pool import WorkerPool
+from heedful.server.front.private_models import private_models
 from heedful.server.settings import ServerSettings
 
 # Connections that may wait to be taken.
@@ -30,7 +32,12 @@ def serve(settings: ServerSettings, host: str, port: int) -> None:
 
 async def _serve(settings: ServerSettings, host: str, port: int) -> None:
     listening = _listen(host, port)  # first: a port that is taken must not wait for the models
-    pool = WorkerPool(settings)
+    with contextlib.closing(listening), private_models(settings) as own:
+        await _run(WorkerPool(own), listening)
+
+
+async def _run(pool: WorkerPool, listening: socket.socket) -> None:
+    settings = pool.settings
     try:
         await pool.start()
         config = uvicorn.Config(
@@ -54,7 +61,6 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         # The end is under way: another SIGTERM while the interpreter cleans up must not make a failure of it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     finally:
-        listening.close()
         await pool.stop()
 
 
