@@ -16,7 +16,7 @@ def eventually(condition, seconds: float = 60.0) -> None:
 
 
 def test_a_worker_that_hangs_is_replaced_and_gets_nothing_to_do_meanwhile(start, models) -> None:
-    with start(models["translator"], "--workers", "2", "--timeout", "4") as server, server.client as client:
+    with start(models["translator"], "--workers", "2", "--timeout", "8") as server, server.client as client:
         hung = server.workers()[0]
         assert client.get("/healthz").json()["status"] == "ok"
         os.kill(hung, signal.SIGSTOP)

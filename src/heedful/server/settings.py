@@ -29,7 +29,7 @@ class ServerSettings:
     """Models by name, how many workers hold them and on what, the keys that open the door, and the limits.
 
     Without a number there is a worker for each core, or one where another device computes. The precision is that of
-    models that translate. `hosts` are names that clients may use for the server besides its own address.
+    models that translate. `hosts` are names that clients may use for the server besides its `address`.
     Where `models` are copies in the folder `private`, `originals` are the folders that they were made of.
     """
 
@@ -39,6 +39,7 @@ class ServerSettings:
     precision: Literal["fp32", "int8"] = "fp32"
     keys: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    address: str = "127.0.0.1"
     hosts: tuple[str, ...] = ()
     originals: dict[str, str] = field(default_factory=dict)
     private: str | None = None

@@ -21,6 +21,8 @@ from heedful.server.front.requests import Desk
 
 DESCRIPTION = "Transformers as a service: translation, text generation, classification, tagging, embedding, attention."
 
+ROUTES = (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages)
+
 
 def build_app(pool: WorkerPool) -> Guard:
     """The application, on workers that run."""
@@ -34,14 +36,15 @@ def build_app(pool: WorkerPool) -> Guard:
     )
     app.state.desk = Desk(pool)
     app.state.metrics = Metrics()
-    for module in (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages):
+    for module in ROUTES:
         app.include_router(module.router)
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _broken)
     app.openapi = lambda: describe(app, pool)  # type: ignore[method-assign]
-    return Guard(app, pool.settings, app.state.metrics)
+    posts = {route.path for module in ROUTES for route in module.router.routes if "POST" in route.methods}
+    return Guard(app, pool.settings, app.state.metrics, posts)
 
 
 def _answer(error: ApiError) -> JSONResponse:

@@ -12,6 +12,7 @@ from typing import Any
 
 from heedful.cores import available_cores
 from heedful.server.front.errors import BAD_REQUEST, BROKEN, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
+from heedful.server.front.request_name import REQUEST
 from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess
 from heedful.server.messages import Cancel, Done, Failed, ModelCard, Report, Run, WorkerState
 from heedful.server.settings import ServerSettings
@@ -178,7 +179,7 @@ class WorkerPool:
         answer = asyncio.get_running_loop().create_future()
         ticket = Ticket(next(self.numbers), len(inputs) * order.weight, answer, asyncio.Queue() if stream else None)
         worker.tickets[ticket.number] = ticket
-        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream))
+        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream, REQUEST.get()))
         return worker, ticket
 
     def _give_up(self, parts: list[tuple[WorkerProcess, Ticket]]) -> None:

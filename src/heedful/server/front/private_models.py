@@ -47,12 +47,12 @@ def private_models(settings: ServerSettings) -> Iterator[ServerSettings]:
 
 
 def _files(folder: Path) -> dict[Path, os.stat_result]:
-    """The files of a model; of a folder that is not there none, which is for the worker to tell."""
+    """The files of a model, which are for the worker to judge."""
+    if not folder.is_dir():
+        raise UserError(f"there is no model folder {folder}")
     try:
         found = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
         return {file: file.stat() for file in found}
-    except FileNotFoundError:
-        return {}
     except OSError as error:
         raise UserError(f"cannot read {folder}: {error.strerror}") from None
 
@@ -60,8 +60,6 @@ def _files(folder: Path) -> dict[Path, os.stat_result]:
 def _copy(folder: Path, files: dict[Path, os.stat_result], into: Path) -> Path:
     """Copy a model's files into a folder of the same name, which is what the model is called."""
     target = into / folder.resolve().name
-    if not folder.is_dir():
-        return target
     target.mkdir(parents=True)
     try:
         for file in files:
