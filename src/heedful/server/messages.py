@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+# What clients are told of a fault; the log has the rest.
+FAULT = "a fault of the server's: its log says more"
+
 
 @dataclass(frozen=True)
 class Run:

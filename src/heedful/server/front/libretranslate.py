@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, unquote_plus
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -38,13 +38,22 @@ MOST_GUESSES = 4
 LANGUAGES = "x-languages"
 
 
+def _text_only(value: Any) -> Any:
+    if value == "html":
+        raise ValueError(
+            "HTML is not translated here, since its tags would be taken for words: take the text out of it, send that "
+            'with "format": "text" (several texts as a list), and put the translations in its place'
+        )
+    return value
+
+
 class LibreRequest(Strict):
     """A text, or several, to translate from one language to another; the source may be `auto`."""
 
     q: Text | Texts
     source: Annotated[str, Field(json_schema_extra={LANGUAGES: "source"})] = "auto"
     target: Annotated[str, Field(json_schema_extra={LANGUAGES: "target"})]
-    format: Literal["text"] = "text"
+    format: Annotated[Literal["text"], BeforeValidator(_text_only)] = "text"
     alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give."), WHOLE] = 0
     api_key: str | None = None
 

@@ -11,8 +11,8 @@ from itertools import count
 from typing import Any
 
 from heedful.cores import available_cores
-from heedful.server.front.errors import BAD_REQUEST, BROKEN, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
-from heedful.server.front.request_name import REQUEST
+from heedful.server.front.errors import BAD_REQUEST, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
+from heedful.server.front.request_name import REQUEST, broken
 from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess
 from heedful.server.messages import Cancel, Done, Failed, ModelCard, Report, Run, WorkerState
 from heedful.server.settings import ServerSettings
@@ -242,5 +242,5 @@ async def _result(ticket: Ticket) -> Done:
     except WorkerLostError as error:
         raise try_again(UNAVAILABLE, f"the worker that had the request {error}: try again") from None
     if isinstance(answer, Failed):
-        raise ApiError(BAD_REQUEST if answer.mistake else BROKEN, answer.message)
+        raise ApiError(BAD_REQUEST, answer.message) if answer.mistake else broken(answer.message)
     return answer

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from contextvars import ContextVar
 
+from heedful.server.front.errors import BROKEN, ApiError
+
 # Of the request that the running task answers.
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 
@@ -14,3 +16,8 @@ def name_request() -> str:
     name = secrets.token_hex(6)
     REQUEST.set(name)
     return name
+
+
+def broken(message: str) -> ApiError:
+    """The answer to a request that failed by a fault, with the name that it has in the log."""
+    return ApiError(BROKEN, f"{message} (request {REQUEST.get()})")

@@ -46,7 +46,7 @@ from heedful.server.worker.batches import Batches
 from heedful.server.worker.direct import DIRECT_VERBS
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationTask
-from heedful.server.worker.task import Reply, Task, remarks
+from heedful.server.worker.task import Reply, Task, name_of, remarks
 from heedful.server.worker.translation import TranslationTask
 
 # The front process goes first: it has little to do, and everyone waits for it.
@@ -138,7 +138,7 @@ class Worker:
         self.channel, self.pipelines = channel, pipelines
         self.engine = Engine({name: pipeline.model for name, pipeline in pipelines.items()})
         self.tasks: dict[int, Task] = {}
-        self.batches = Batches(pipelines)
+        self.batches = Batches(pipelines, self.engine.memory)
         self.outbox: list[Any] = []
 
     def run(self) -> None:
@@ -164,9 +164,9 @@ class Worker:
             if task:
                 task.cancel()
         elif message.verb in DIRECT_VERBS:
-            self.batches.add(message, Reply(message.number, self._send))
+            self.batches.add(message, Reply(message.number, self._send, name_of(message)))
         else:
-            self._begin(message, Reply(message.number, self._send))
+            self._begin(message, Reply(message.number, self._send, name_of(message)))
 
     def _begin(self, run: Run, reply: Reply) -> None:
         try:
