@@ -36,10 +36,11 @@ def private_models(settings: ServerSettings) -> Iterator[ServerSettings]:
     lock = _lock(root)
     try:
         copies = {
-            name: str(_copy(Path(folder), files[folder], root / str(number)))
-            for number, (name, folder) in enumerate(settings.models.items())
+            folder: str(_copy(Path(folder), found, root / str(number)))
+            for number, (folder, found) in enumerate(files.items())
         }
-        yield replace(settings, models=copies, originals=settings.models, private=str(root))
+        models = {name: copies[folder] for name, folder in settings.models.items()}
+        yield replace(settings, models=models, originals=settings.models, private=str(root))
     finally:
         if lock is not None:
             os.close(lock)

@@ -17,7 +17,6 @@ from heedful.errors import UserError
 from heedful.pipelines.classification import Classification
 from heedful.server.worker.direct_size import (
     check_weights,
-    num_patches,
     size_of_alternatives,
     size_of_attention,
     size_of_image,
@@ -34,8 +33,6 @@ Size = Callable[[Any, Any, dict[str, Any]], int]
 MOST_PIXELS = 2**25
 # Formats of images; Pillow reads some others by starting programs.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
-# Patches of an image at another resolution: others wait while they are computed.
-MOST_PATCHES = 2**12
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,6 @@ def _resolution(pipeline: Any, options: dict[str, Any]) -> tuple[int, int] | Non
     if given is None:
         return None
     size: tuple[int, int] = pipeline.size(tuple(given) if isinstance(given, list) else given)
-    patches = num_patches(pipeline, options)
-    if patches > MOST_PATCHES:
-        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
     return size
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from heedful.errors import UserError
 
-# Weights of one answer: others wait while they are computed.
+# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
+MOST_PATCHES = 2**12
 MOST_WEIGHTS = 2**23
 FLOAT_BYTES = 4
 
@@ -61,9 +62,12 @@ def check_weights(weights: int) -> int:
 
 
 def num_patches(pipeline: Any, options: dict[str, Any]) -> int:
-    """How many patches an image has at the resolution that is asked for."""
+    """How many patches an image has at the resolution that is asked for, if they are not too many."""
     given = options["resolution"]
-    return int(pipeline.num_patches(pipeline.size(tuple(given) if isinstance(given, list) else given)))
+    patches = int(pipeline.num_patches(pipeline.size(tuple(given) if isinstance(given, list) else given)))
+    if given is not None and patches > MOST_PATCHES:
+        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
+    return patches
 
 
 def _length(pipeline: Any, text: str) -> int:
