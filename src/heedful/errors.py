@@ -5,6 +5,10 @@ class UserError(ValueError):
     """A mistake in what the user gave: its text says what is wrong, where, and what to do."""
 
 
+class DamagedModelError(UserError):
+    """A model computes what is not a number: for whoever asks it, that is no mistake of their own."""
+
+
 def not_numbers(what: str) -> UserError:
     """The error where something that a model computes is NaN."""
-    return UserError(f"the model's {what} are not numbers (NaN): its weights are damaged, or training diverged")
+    return DamagedModelError(f"the model's {what} are not numbers (NaN): its weights are damaged, or training diverged")

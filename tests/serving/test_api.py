@@ -265,7 +265,7 @@ def test_pages_and_headers(client) -> None:
     assert client.get("/nowhere").json()["error"]["type"] == "not_found"
     assert client.get("/api/translate").status_code == client.head("/api/translate").status_code == 405
     assert client.head("/healthz").status_code == 200
-    assert client.get("/static/app.js/", headers={"host": "elsewhere"}).status_code == 404
+    assert client.get("/static/app.js/").status_code == 404
 
 
 def test_openais_client_works_unmodified(server, models) -> None:

@@ -50,7 +50,7 @@ def test_a_client_that_leaves_a_stream_frees_its_slot(server) -> None:
 
 def test_a_client_that_does_not_wait_for_its_answer_frees_its_slot(server) -> None:
     body = json.dumps(LONG).encode()
-    head = "POST /api/generate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:

@@ -25,12 +25,24 @@ MEBIBYTE = 2**20
 )
 @click.option("--workers", type=int, help="Processes that compute; by default one for each core.")
 @click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, a line each.")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="Answer requests for this host name, and of its pages, too; '*' answers for all names. Can be repeated.",
+)
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds that a request may take.")
+@click.option(
+    "--worker-timeout",
+    type=float,
+    help="Seconds after which a worker that does not answer is replaced; by default 3/4 of --timeout.",
+)
 @click.option("--queue", type=int, default=256, show_default=True, help="Texts waiting or under way, in all.")
 @click.option("--max-texts", type=int, default=128, show_default=True, help="Texts of one request.")
 @click.option("--max-characters", type=int, default=20_000, show_default=True, help="Characters of one text.")
 @click.option("--max-tokens", type=int, default=4096, show_default=True, help="Tokens that a sample may have.")
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
+@click.option("--max-connections", type=int, default=1000, show_default=True, help="Clients connected at a time.")
 @precision_option("int8: models that translate compute with weights of 8 bits.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
@@ -47,7 +59,18 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
 
     if options["workers"] is not None and options["workers"] < 1:
         raise UserError(f"--workers is {options['workers']}, but must be at least 1")
-    for name in ("timeout", "queue", "max_texts", "max_characters", "max_tokens", "max_body"):
+    if options["worker_timeout"] is None:
+        options["worker_timeout"] = 0.75 * options["timeout"]
+    for name in (
+        "timeout",
+        "worker_timeout",
+        "queue",
+        "max_texts",
+        "max_characters",
+        "max_tokens",
+        "max_body",
+        "max_connections",
+    ):
         if not 0 < options[name] < float("inf"):
             raise UserError(f"--{name.replace('_', '-')} is {options[name]}, but must be above 0, and finite")
     if options["max_texts"] > options["queue"]:
@@ -59,6 +82,8 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
         queue=options["queue"],
         seconds=options["timeout"],
         tokens=options["max_tokens"],
+        worker_seconds=options["worker_timeout"],
+        connections=options["max_connections"],
     )
     settings = ServerSettings(
         named(models),
@@ -67,6 +92,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
         options["precision"],
         _keys(options["api_key_file"]),
         limits,
+        hosts=options["allow_host"],
     )
     try:
         from heedful.server.front.serve import serve as run

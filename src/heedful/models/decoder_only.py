@@ -135,6 +135,12 @@ class DecoderOnly(nn.Module):
         shape = (len(self.blocks), attention.num_key_value_heads, attention.key_width, attention.value_width)
         return CausalState(shape, num_sentences, beam, length, self.device)
 
+    def decoding_bytes(self, rows: int, length: int) -> int:
+        """Bytes of the decoding state that a prompt takes, with so many samples, and tokens of it and after it."""
+        attention = cast(SelfBlock, self.blocks[0]).attention
+        position = 4 * len(self.blocks) * attention.num_key_value_heads * (attention.key_width + attention.value_width)
+        return position * 2 * length * rows
+
     def step(self, tokens_R: Tensor, state: CausalState, rows_A: Tensor | None = None) -> Tensor:
         """The next logits of every row in use, R V, or of some, A V, given the last token of each."""
         caches = state.begin_step()

@@ -48,5 +48,9 @@ def sentences_that_fit(model: DecodingMemory, rows: int, longest: int | None) ->
     """Sentences of `rows` hypotheses, of up to `longest` tokens each if that is set, whose caches fit into a
     quarter of what one of the processes may take."""
     sentence = model.decoding_bytes(rows, max(SLOT_LENGTH, longest or 0))
-    share = 0.25 * free_memory(model.device) / (available_cores() if model.device.type == "cpu" else 1)
-    return max(1, int(share / sentence))
+    return max(1, int(memory_share(model.device) / sentence))
+
+
+def memory_share(device: torch.device) -> float:
+    """Bytes: a quarter of what one of the processes may take that compute on a device."""
+    return 0.25 * free_memory(device) / (available_cores() if device.type == "cpu" else 1)

@@ -46,6 +46,8 @@ class Channel:
         while select.select([self.connection], [], [], None if wait and not messages else 0)[0]:
             data = self.connection.recv(READ_BYTES)
             if not data:
+                if messages:
+                    return messages  # its last words; the next call tells that it is gone
                 raise EOFError
             self.received += data
             messages += self._complete()

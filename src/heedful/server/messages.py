@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+# What clients are told of a fault; the log has the rest.
+FAULT = "a fault of the server's: its log says more"
+
 
 @dataclass(frozen=True)
 class Run:
     """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides.
 
     `first` is the place of the first of them in the whole request, which may be spread over several workers.
+    `request` is the name of that request in logs.
     """
 
     number: int
@@ -20,6 +24,7 @@ class Run:
     options: dict[str, Any] = field(default_factory=dict)
     first: int = 0
     stream: bool = False
+    request: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,16 @@ class Report:
     """Tell how things stand."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Asks a worker whether it is alive, and is its answer."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Tells a worker to end."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Literal
 class Limits:
     """What a server takes: bytes, texts and seconds of a request, characters of a text, texts under way in all.
 
-    `tokens` is the most that one sample of a language model may have.
+    `tokens` is the most that one sample of a language model may have, `worker_seconds` how long a worker may leave
+    the question unanswered whether it is alive, `connections` how many clients may be connected at a time.
     """
 
     body_bytes: int = 16 * 2**20
@@ -19,6 +20,8 @@ class Limits:
     queue: int = 256
     seconds: float = 60.0
     tokens: int = 4096
+    worker_seconds: float = 45.0
+    connections: int = 1000
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class ServerSettings:
     """Models by name, how many workers hold them and on what, the keys that open the door, and the limits.
 
     Without a number there is a worker for each core, or one where another device computes. The precision is that of
-    models that translate.
+    models that translate. `hosts` are names that clients may use for the server besides its `address`.
+    Where `models` are copies in the folder `private`, `originals` are the folders that they were made of.
     """
 
     models: dict[str, str]
@@ -35,3 +39,7 @@ class ServerSettings:
     precision: Literal["fp32", "int8"] = "fp32"
     keys: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    address: str = "127.0.0.1"
+    hosts: tuple[str, ...] = ()
+    originals: dict[str, str] = field(default_factory=dict)
+    private: str | None = None

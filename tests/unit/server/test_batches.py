@@ -63,3 +63,21 @@ def test_one_that_fails_does_not_take_the_others_along(calls):
 def test_what_is_not_to_be_computed_together_is_not(calls):
     run_all(Run(1, "a", "alone", ["x"]), Run(2, "a", "alone", ["y"]))
     assert calls == [("A", ["x"]), ("A", ["y"])]
+
+
+def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monkeypatch):
+    from heedful.server.worker.memory_share import MemoryShare
+
+    monkeypatch.setattr(
+        module, "DIRECT_VERBS", {"shout": DirectVerb(module.DIRECT_VERBS["shout"].compute, True, lambda *_: 10)}
+    )
+    memory, sent = MemoryShare(25), []
+    batches = Batches({"a": "A"}, memory)
+    batches.add(Run(1, "a", "shout", ["x", "odd", "y", "odd", "z"]), Reply(1, sent.append))
+    assert memory.take(20)
+    batches.step()
+    assert not sent and not calls and not memory.take(1)  # it waits for what is decoded, which gets nothing more
+    memory.give(20)
+    batches.step()
+    assert calls == [("A", ["x", "odd"]), ("A", ["y", "odd"]), ("A", ["z"])]
+    assert sent == [Done(1, ["X", "ODD", "Y", "ODD", "Z"], [(1, "is odd"), (3, "is odd")])]

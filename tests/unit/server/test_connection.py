@@ -7,12 +7,40 @@ import uvicorn
 
 from heedful.server.front import connection
 from heedful.server.front.connection import Connection
+from heedful.server.settings import Limits
 
 
 async def slow(scope, receive, send):
     await asyncio.sleep(0.5)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
+
+
+async def large(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"20000000")]})
+    await send({"type": "http.response.body", "body": bytes(20_000_000)})
+
+
+def test_an_answer_that_is_not_read_is_not_kept(monkeypatch):
+    monkeypatch.setattr(Connection, "limits", Limits(seconds=0.3), raising=False)
+    monkeypatch.setattr(connection, "SLOWEST_READING", 2**26, raising=False)
+
+    async def run():
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = uvicorn.Server(uvicorn.Config(large, http=Connection, lifespan="off", log_level="warning"))
+            serving = asyncio.create_task(server.serve([listening]))
+            reader, writer = await asyncio.open_connection(*listening.getsockname(), limit=2**10)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.read(1)
+            assert len(server.server_state.connections) == 1
+            async with asyncio.timeout(10):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.05)
+            writer.transport.abort()
+            server.should_exit = True
+            await serving
+
+    asyncio.run(run())
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch):

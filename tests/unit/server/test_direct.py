@@ -10,7 +10,10 @@ from PIL import Image
 from heedful.errors import UserError
 from heedful.inspection.attention_map import AttentionMap, Positions
 from heedful.inspection.attention_maps import AttentionMaps
+from heedful.server.messages import Run
 from heedful.server.worker import direct
+from heedful.server.worker.batches import Batches
+from heedful.server.worker.task import Reply
 
 
 def encoded(kind: str, size=(7, 5)) -> str:
@@ -46,8 +49,28 @@ def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
         def attention(self, text: str) -> AttentionMaps:
             return maps
 
-    monkeypatch.setattr(direct, "MOST_WEIGHTS", 18)
+    from heedful.server.worker import direct_size
+
+    monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 18)
     assert len(direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a", "b"], {})) == 2
-    monkeypatch.setattr(direct, "MOST_WEIGHTS", 17)
+    monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 17)
     with pytest.raises(UserError, match="there are 18 attention weights: the server gives 17"):
         direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a"], {})
+
+
+def test_attention_that_is_too_much_is_refused_before_it_is_computed() -> None:
+    from types import SimpleNamespace
+
+    computed, sent = [], []
+    stack = SimpleNamespace(num_layers=12, attention=SimpleNamespace(num_heads=12))
+    model = SimpleNamespace(max_length=512, positions=SimpleNamespace(extends=True))
+    pipeline = SimpleNamespace(
+        model=model,
+        tokenizer=SimpleNamespace(encode=list),
+        config=SimpleNamespace(model=SimpleNamespace(stack=stack)),
+        attention=lambda text: computed.append(text),
+    )
+    batches = Batches({"m": pipeline})
+    batches.add(Run(1, "m", "attention", ["x" * 1000]), Reply(1, sent.append))
+    batches.step()
+    assert not computed and sent[0].mistake and "there are 144,000,000 attention weights" in sent[0].message

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from heedful.server.front.guard import Guard, Keys
+from heedful.server.front.errors import ApiError
+from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
 from heedful.server.settings import Limits, ServerSettings
 
@@ -11,7 +12,7 @@ from heedful.server.settings import Limits, ServerSettings
 def ask(app, messages, *, limits=None, keys=(), path="/api/translate", headers=(), method="POST"):
     """Send a request through the guard; `messages` is what its client sends, and then it waits."""
     sent, metrics = [], Metrics()
-    guard = Guard(app, ServerSettings({}, keys=keys, limits=limits or Limits()), metrics)
+    guard = Guard(app, ServerSettings({}, keys=keys, limits=limits or Limits()), metrics, {"/api/translate"})
 
     async def run():
         waiting = iter(messages)
@@ -64,7 +65,7 @@ def test_a_body_that_does_not_come_is_not_waited_for():
 
 
 def test_bodies_have_so_much_room_in_all():
-    guard = Guard(echo, ServerSettings({}, limits=Limits(body_bytes=10)), Metrics())
+    guard = Guard(echo, ServerSettings({}, limits=Limits(body_bytes=10)), Metrics(), {"/api/translate"})
     sent = []
 
     async def send(message):
@@ -79,16 +80,22 @@ def test_bodies_have_so_much_room_in_all():
             parts = stay()
             return lambda: anext(parts)
 
-        scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-        waiting = [asyncio.create_task(guard(dict(scope), receiver(), send)) for _ in range(20)]
+        def ask(client):
+            head = {"method": "POST", "path": "/api/translate", "headers": [], "client": (f"10.0.0.{client}", 1)}
+            return asyncio.create_task(guard({"type": "http", **head}, receiver(), send))
+
+        # 17 of them hold 153 bytes, and 18 would two more than the 160 of 16 bodies; one client may have 40.
+        waiting = [ask(client) for client in (*(each for each in range(4) for _ in range(4)), 4)]
         await asyncio.sleep(0.01)
-        # 17 of them would hold 153 bytes, and 18 two more than the 160 of 16 bodies.
+        assert not sent and guard.bodies.held.total() == 17 * 9
+        waiting += [ask(0), ask(0), ask(5)]
+        await asyncio.sleep(0.01)
         assert [each["status"] for each in sent if "status" in each] == [429, 429, 429]
-        assert guard.held == 17 * 9
+        assert guard.bodies.held.total() == 17 * 9
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert guard.held == 0
+        assert not guard.bodies.held
 
     asyncio.run(crowd())
 
@@ -128,6 +135,8 @@ def test_work_ends_when_the_client_goes():
 
 
 def test_keys():
+    from heedful.server.front.keys import Keys
+
     keys = ("first", "zweiter Schlüssel")
     for headers in (
         [],
@@ -144,3 +153,65 @@ def test_keys():
         assert ask(echo, [chunk(b"")], keys=keys, headers=headers)[0] == 200
     assert ask(echo, [chunk(b"")], keys=keys, path="/healthz")[0] == 200
     assert Keys(keys).accept("zweiter Schlüssel") and Keys(()).accept("anything")
+
+
+def test_values_are_counted_outside_of_strings_however_the_body_is_cut():
+    from heedful.server.front.bodies import MOST_VALUES, ValueCounter
+
+    body = json.dumps({"a": [1, 2, "x, y [{"], "b\\": {'c\\"': "\\", "d,": None}}, separators=(",", ":")).encode()
+    for size in range(1, len(body) + 1):
+        counter = ValueCounter()
+        for begin in range(0, len(body), size):
+            counter.take(body[begin : begin + size])
+        assert counter.values == 7 and not counter.in_string
+    counter = ValueCounter()
+    counter.take(b"[" + b"1," * (MOST_VALUES - 1))
+    with pytest.raises(ApiError, match="more than 131,072 values"):
+        counter.take(b",")
+
+
+def test_bodies_that_no_path_takes_are_not_read():
+    stalled = [chunk(b"x" * 100, True)]
+    status, body, _, sent = ask(echo, stalled, path="/", headers=[("content-length", "1000000")])
+    assert (status, body) == (200, b"") and dict(sent[0]["headers"])[b"connection"] == b"close"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([("host", "evil.example")], 403),
+        ([("host", "localhost:8000")], 200),
+        ([("host", "[::1]:8000")], 200),
+        ([("host", "127.0.0.1"), ("origin", "http://127.0.0.1")], 200),
+        ([("host", "127.0.0.1:8000"), ("origin", "http://127.0.0.1:3000")], 403),
+        ([("host", "localhost:8000"), ("origin", "http://localhost:8000")], 200),
+        ([("host", "localhost"), ("origin", "https://evil.example")], 403),
+        ([("host", "localhost"), ("origin", "null")], 403),
+        ([("host", "localhost"), ("origin", "null"), ("sec-fetch-site", "same-origin")], 200),
+        ([("host", "localhost"), ("sec-fetch-site", "cross-site")], 403),
+        ([("host", "localhost.evil.example")], 403),
+        ([("host", "192.168.1.5")], 403),
+        ([("host", "localhost"), ("origin", "http://[")], 403),
+    ],
+)
+def test_hosts_and_pages_of_others_are_refused(headers, status):
+    assert ask(echo, [chunk(b"")], headers=headers)[0] == status
+
+
+def test_hosts_that_the_operator_names_are_answered():
+    from heedful.server.front.hosts import Hosts
+
+    def allows(hosts, **headers):
+        try:
+            hosts.check("POST", {name.encode(): value.encode() for name, value in headers.items()})
+        except ApiError:
+            return False
+        return True
+
+    named = Hosts("127.0.0.1", ("translate.example",))
+    assert allows(named, host="translate.example") and not allows(named, host="other.example")
+    assert allows(named, host="127.0.0.1:8000", origin="https://translate.example")
+    anyone = Hosts("127.0.0.1", ("*",))
+    assert allows(anyone, host="x", origin="http://x") and not allows(anyone, host="x", origin="http://y")
+    public = Hosts("0.0.0.0")
+    assert allows(public, host="192.168.1.5:8000") and not allows(public, host="evil.example")

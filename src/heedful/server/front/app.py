@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,14 +13,19 @@ from starlette.responses import JSONResponse
 
 import heedful
 from heedful.server.front import libretranslate, openai_routes, pages, service_routes, text_routes, translate_routes
-from heedful.server.front.errors import BAD_REQUEST, BROKEN, INVALID, KINDS, ApiError, Kind, misfits
+from heedful.server.front.errors import BAD_REQUEST, INVALID, KINDS, NOT_ALLOWED, NOT_FOUND, ApiError, Kind, misfits
 from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
 from heedful.server.front.openapi import describe
 from heedful.server.front.pool import WorkerPool
+from heedful.server.front.request_name import REQUEST, broken
 from heedful.server.front.requests import Desk
+from heedful.server.front.unserved import advice
+from heedful.server.messages import FAULT
 
 DESCRIPTION = "Transformers as a service: translation, text generation, classification, tagging, embedding, attention."
+
+ROUTES = (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages)
 
 
 def build_app(pool: WorkerPool) -> Guard:
@@ -34,14 +40,15 @@ def build_app(pool: WorkerPool) -> Guard:
     )
     app.state.desk = Desk(pool)
     app.state.metrics = Metrics()
-    for module in (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages):
+    for module in ROUTES:
         app.include_router(module.router)
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _broken)
     app.openapi = lambda: describe(app, pool)  # type: ignore[method-assign]
-    return Guard(app, pool.settings, app.state.metrics)
+    posts = {route.path for module in ROUTES for route in module.router.routes if "POST" in route.methods}
+    return Guard(app, pool.settings, app.state.metrics, posts)
 
 
 def _answer(error: ApiError) -> JSONResponse:
@@ -65,8 +72,14 @@ async def _invalid(request: Request, error: Any) -> JSONResponse:
 async def _http_error(request: Request, error: Any) -> JSONResponse:
     kind = KINDS.get(error.status_code, Kind(error.status_code, "error", ""))
     message = "the body cannot be read as JSON" if kind is BAD_REQUEST else str(error.detail)
+    if kind is NOT_FOUND:
+        message = advice(request.url.path)
+    elif kind is NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow") or (error.headers or {}).get("allow", "another method")
+        message = f"{request.method} is not for {request.url.path}: use {allowed}"
     return _answer(ApiError(kind, message, dict(error.headers or {})))
 
 
 async def _broken(request: Request, error: Exception) -> JSONResponse:
-    return _answer(ApiError(BROKEN, "a fault of the server's: its log says more"))
+    print(f"heedful: request {REQUEST.get()} failed, as told below", file=sys.stderr, flush=True)
+    return _answer(broken(FAULT))

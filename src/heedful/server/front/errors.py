@@ -18,6 +18,7 @@ class Kind:
 
 BAD_REQUEST = Kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
 UNAUTHORIZED = Kind(401, "unauthorized", "The API key is missing or wrong.")
+FORBIDDEN = Kind(403, "forbidden", "The request is for another host, or was sent by another site's page.")
 NOT_FOUND = Kind(404, "not_found", "There is no such model, or no such page.")
 NOT_ALLOWED = Kind(405, "method_not_allowed", "The page is there, but not with this method.")
 SLOW_BODY = Kind(408, "request_timeout", "The request did not arrive in time.")
@@ -34,6 +35,7 @@ KINDS = {
     for kind in (
         BAD_REQUEST,
         UNAUTHORIZED,
+        FORBIDDEN,
         NOT_FOUND,
         NOT_ALLOWED,
         SLOW_BODY,

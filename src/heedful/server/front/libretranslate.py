@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_plus
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
-from heedful.server.front.guard import Keys, unauthorized
+from heedful.server.front.keys import Keys, unauthorized
 from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
 from heedful.server.front.requests import Desk, desk, errors, json_answer
@@ -26,8 +29,22 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
 # A form is taken apart before its texts can be counted.
 MOST_FORM_FIELDS = 2**16
+# Bytes of a body that takes long to take apart.
+LARGE = 2**16
+# Where a body may have its key, and how often that is looked for.
+KEY = re.compile(rb'"api_key"\s*:\s*(?P<json>"(?:[^"\\]|\\.){0,1000}")|(?:^|&)api_key=(?P<form>[^&]{0,3000})')
+MOST_GUESSES = 4
 # A mark, in whose place the description of a running server has its languages.
 LANGUAGES = "x-languages"
+
+
+def _text_only(value: Any) -> Any:
+    if value == "html":
+        raise ValueError(
+            "HTML is not translated here, since its tags would be taken for words: take the text out of it, send that "
+            'with "format": "text" (several texts as a list), and put the translations in its place'
+        )
+    return value
 
 
 class LibreRequest(Strict):
@@ -36,7 +53,7 @@ class LibreRequest(Strict):
     q: Text | Texts
     source: Annotated[str, Field(json_schema_extra={LANGUAGES: "source"})] = "auto"
     target: Annotated[str, Field(json_schema_extra={LANGUAGES: "target"})]
-    format: Literal["text"] = "text"
+    format: Annotated[Literal["text"], BeforeValidator(_text_only)] = "text"
     alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give."), WHOLE] = 0
     api_key: str | None = None
 
@@ -77,9 +94,7 @@ BODY = {
 async def translate(request: Request, desk: TheDesk) -> Response:
     """Translate texts."""
     try:
-        body = _body(request.headers.get("content-type", ""), await request.body())
-        if not request.state.authorized and not Keys(desk.pool.settings.keys).accept(body.api_key or ""):
-            raise unauthorized()
+        body = await _checked_body(request, Keys(desk.pool.settings.keys))
         texts = listed(body.q, desk.limits)
         model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
         nbest = 1 + body.alternatives
@@ -101,6 +116,30 @@ def _refusal(error: ApiError) -> Response:
     answer.status_code = error.kind.status
     answer.headers.update(error.headers)
     return answer
+
+
+async def _checked_body(request: Request, keys: Keys) -> LibreRequest:
+    """The body of a request whose key is right; a large one is taken apart beside the answers to others."""
+    content_type, content = request.headers.get("content-type", ""), await request.body()
+    # Whoever has no key is not to make the server take anything apart.
+    if not request.state.authorized and not any(map(keys.accept, _possible_keys(content))):
+        raise unauthorized()
+    if len(content) > LARGE:
+        body = await asyncio.to_thread(_body, content_type, content)
+    else:
+        body = _body(content_type, content)
+    if not request.state.authorized and not keys.accept(body.api_key or ""):
+        raise unauthorized()
+    return body
+
+
+def _possible_keys(content: bytes) -> Iterator[str]:
+    """What stands where a body may have its key, in a form or in JSON."""
+    for match in islice(KEY.finditer(content), MOST_GUESSES):
+        try:
+            yield json.loads(match["json"]) if match["json"] else unquote_plus(match["form"].decode())
+        except ValueError:
+            continue
 
 
 def _body(content_type: str, body: bytes) -> LibreRequest:

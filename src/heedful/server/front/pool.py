@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Sequence
+import time
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from heedful.cores import available_cores
-from heedful.server.front.errors import BAD_REQUEST, BROKEN, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
+from heedful.server.front.errors import BAD_REQUEST, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
+from heedful.server.front.request_name import REQUEST, broken
 from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess
 from heedful.server.messages import Cancel, Done, Failed, ModelCard, Report, Run, WorkerState
 from heedful.server.settings import ServerSettings
@@ -21,6 +23,10 @@ LARGEST_PART = 16
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 # Seconds that the answer to a question about a worker's state may take.
 PATIENCE = 2.0
+# Seconds between two questions whether workers are alive, and after which one without an answer gets no more to do.
+BEAT, SUSPICIOUS = 1.0, 3.0
+# A worker may take so many times as long to start again as the first one did to start, and at least the seconds.
+SLOWEST_START, START_SECONDS = 10, 60.0
 
 
 @dataclass(frozen=True)
@@ -56,14 +62,20 @@ class WorkerPool:
         self.numbers = count()
         self.closing = False
         self.restarts = 0
-        self._restarting: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._start_seconds = START_SECONDS
+        # Fractions of how long a worker may be silent at all, where that is short.
+        self._beat = min(BEAT, self.limits.worker_seconds / 8)
+        self._suspicious = min(SUSPICIOUS, self.limits.worker_seconds / 2)
 
     async def start(self) -> None:
         """Start all workers; a model that cannot be loaded is a UserError."""
+        begin = time.monotonic()
         first = WorkerProcess(self.settings, self._lost)
         self.workers.append(first)
         try:
             await first.start()
+            self._start_seconds = max(START_SECONDS, SLOWEST_START * (time.monotonic() - begin))
             number = self.settings.workers or (available_cores() if first.device == "cpu" else 1)
             others = [WorkerProcess(self.settings, self._lost) for _ in range(number - 1)]
             self.workers += others
@@ -72,23 +84,29 @@ class WorkerPool:
             await self.stop()
             raise
         self.models = {card.name: card for card in first.models}
+        self._begin(self._watch())
 
     async def stop(self) -> None:
         """End all workers; what they are at is lost."""
         self.closing = True
-        for task in self._restarting:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*(worker.stop() for worker in self.workers if hasattr(worker, "process")))
+        await asyncio.gather(*(worker.stop() for worker in self.workers))
 
     @property
     def load(self) -> int:
         """How many inputs were given to workers and are not answered."""
         return sum(worker.load for worker in self.workers)
 
+    @property
+    def responsive(self) -> list[WorkerProcess]:
+        """The workers that answer when they are asked."""
+        return [worker for worker in self.workers if worker.ready and worker.silence <= self._suspicious]
+
     async def run(self, order: Order) -> Answer:
         """The answer to an order, whose inputs are spread over the workers."""
         self._admit(order)
-        size = min(LARGEST_PART, -(-len(order.inputs) // max(1, len(self.workers))))
+        size = min(LARGEST_PART, -(-len(order.inputs) // max(1, len(self.responsive))))
         begins = range(0, len(order.inputs), max(1, size))
         parts = [self._give(order, begin, begin + size, stream=False) for begin in begins]
         try:
@@ -155,12 +173,13 @@ class WorkerPool:
 
     def _give(self, order: Order, begin: int, end: int, stream: bool) -> tuple[WorkerProcess, Ticket]:
         """Give a part of an order to the worker that has the least to do."""
-        worker = min((each for each in self.workers if each.ready), key=lambda each: each.load)
+        ready = self.responsive or [each for each in self.workers if each.ready]
+        worker = min(ready, key=lambda each: each.load)
         inputs = list(order.inputs[begin:end])
         answer = asyncio.get_running_loop().create_future()
         ticket = Ticket(next(self.numbers), len(inputs) * order.weight, answer, asyncio.Queue() if stream else None)
         worker.tickets[ticket.number] = ticket
-        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream))
+        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream, REQUEST.get()))
         return worker, ticket
 
     def _give_up(self, parts: list[tuple[WorkerProcess, Ticket]]) -> None:
@@ -176,14 +195,29 @@ class WorkerPool:
     def _too_late(self) -> ApiError:
         return ApiError(TIMEOUT, f"there was no answer within {self.limits.seconds:g} seconds")
 
-    def _lost(self, worker: WorkerProcess) -> None:
-        """A worker has died: another takes its place."""
+    async def _watch(self) -> None:
+        """Ask workers again and again whether they are alive, and give up those that do not say so."""
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(self._beat)
+            # Where this process itself did not run for long (Ctrl-Z), that is not the workers' silence.
+            seconds = min(time.monotonic() - before, 2 * self._beat)
+            for worker in [each for each in self.workers if each.ready]:
+                worker.beat(seconds)
+                if worker.silence > self.limits.worker_seconds:
+                    worker.give_up()
+
+    def _lost(self, worker: WorkerProcess, how: str) -> None:
+        """A worker is gone: another takes its place."""
         if self.closing:
             return
-        print("heedful: a worker ended unexpectedly, and is started again", file=sys.stderr, flush=True)
-        task = asyncio.get_running_loop().create_task(self._restart(self.workers.index(worker)))
-        self._restarting.add(task)
-        task.add_done_callback(self._restarting.discard)
+        print(f"heedful: a worker {how}: another one is started", file=sys.stderr, flush=True)
+        self._begin(self._restart(self.workers.index(worker)))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _restart(self, place: int) -> None:
         pause = FIRST_PAUSE
@@ -192,18 +226,21 @@ class WorkerPool:
             self.restarts += 1
             self.workers[place] = worker = WorkerProcess(self.settings, self._lost)
             try:
-                await worker.start()
+                async with asyncio.timeout(self._start_seconds):
+                    await worker.start()
                 return
             except Exception as error:  # whatever it is, it may pass
-                print(f"heedful: a worker could not be started: {error}", file=sys.stderr, flush=True)
+                why = error or f"it took longer than {self._start_seconds:.3g} seconds"
+                print(f"heedful: a worker could not be started: {why}", file=sys.stderr, flush=True)
+                await worker.stop()
                 pause = min(2 * pause, LONGEST_PAUSE)
 
 
 async def _result(ticket: Ticket) -> Done:
     try:
         answer = await asyncio.shield(ticket.answer)
-    except WorkerLostError:
-        raise try_again(UNAVAILABLE, "the worker that had the request has ended: try again") from None
+    except WorkerLostError as error:
+        raise try_again(UNAVAILABLE, f"the worker that had the request {error}: try again") from None
     if isinstance(answer, Failed):
-        raise ApiError(BAD_REQUEST if answer.mistake else BROKEN, answer.message)
+        raise ApiError(BAD_REQUEST, answer.message) if answer.mistake else broken(answer.message)
     return answer

@@ -50,7 +50,7 @@ def json_answer(value: Any) -> Response:
 
 def errors(*statuses: int, model: Any = ErrorAnswer) -> dict[int | str, dict[str, Any]]:
     """The description of errors, for routes that may answer with these besides those that all have."""
-    common = (400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
+    common = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
     return {status: {"model": model, "description": KINDS[status].meaning} for status in (*common, *statuses)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -90,7 +90,8 @@ class ModelsAnswer(Answer):
 
 
 class HealthAnswer(Answer):
-    """Whether the server can work."""
+    """Whether the server can work, how many workers answer, and how many there are to be."""
 
-    status: str
+    status: Literal["ok", "degraded", "unavailable"]
     workers: int
+    workers_wanted: int

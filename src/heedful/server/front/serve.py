@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 import sys
+from dataclasses import replace
 from types import FrameType
 
 import uvicorn
@@ -13,14 +15,18 @@ import uvicorn
 from heedful.errors import UserError
 from heedful.server.front.app import build_app
 from heedful.server.front.connection import Connection
+from heedful.server.front.hosts import is_loopback
 from heedful.server.front.pool import WorkerPool
-from heedful.server.settings import ServerSettings
+from heedful.server.front.private_models import private_models
+from heedful.server.settings import Limits, ServerSettings
 
 # Connections that may wait to be taken.
 BACKLOG = 2048
 # Seconds that a connection is kept without a request: longer than usual clients keep theirs, which would else find it
 # closed as they use it.
 KEEP_ALIVE = 75
+# Files that the process has open besides connections to clients.
+OTHER_FILES = 128
 
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
@@ -30,12 +36,42 @@ def serve(settings: ServerSettings, host: str, port: int) -> None:
 
 async def _serve(settings: ServerSettings, host: str, port: int) -> None:
     listening = _listen(host, port)  # first: a port that is taken must not wait for the models
-    pool = WorkerPool(settings)
+    address = listening.getsockname()[0]
+    settings = replace(settings, address=host, limits=_connections(settings.limits))
+    if not settings.keys and not is_loopback(address):
+        print(
+            f"heedful: listening on {address} without an API key: whoever can reach it can use these models; set "
+            "--api-key-file, or listen on 127.0.0.1",
+            file=sys.stderr,
+            flush=True,
+        )
+    with contextlib.closing(listening), private_models(settings) as own:
+        await _run(WorkerPool(own), listening)
+
+
+def _connections(limits: Limits) -> Limits:
+    """Limits with no more connections than the system lets this process have files."""
+    if sys.platform == "win32":
+        return limits
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + OTHER_FILES
+    if soft < wanted and soft != resource.RLIM_INFINITY:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return replace(limits, connections=max(1, soft - OTHER_FILES))
+    return limits
+
+
+async def _run(pool: WorkerPool, listening: socket.socket) -> None:
+    settings = pool.settings
     try:
         await pool.start()
         config = uvicorn.Config(
             build_app(pool),
-            http=Connection,
+            http=Connection.within(settings.limits),
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -54,7 +90,6 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         # The end is under way: another SIGTERM while the interpreter cleans up must not make a failure of it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     finally:
-        listening.close()
         await pool.stop()
 
 

@@ -28,10 +28,12 @@ async def models(desk: TheDesk) -> Response:
 
 @router.get("/healthz", response_model=HealthAnswer, responses=errors())
 async def health(desk: TheDesk) -> Response:
-    """Whether the server can work: 503 while it shuts down or has no worker."""
-    ready = sum(worker.ready for worker in desk.pool.workers)
-    able = bool(ready) and not desk.pool.closing
-    answer = json_answer({"status": "ok" if able else "unavailable", "workers": ready})
+    """Whether the server can work: 503 while it shuts down or has no worker; `degraded` while some do not answer."""
+    pool = desk.pool
+    answering, wanted = len(pool.responsive), len(pool.workers)
+    able = any(worker.ready for worker in pool.workers) and not pool.closing
+    status = "unavailable" if not able else "ok" if answering == wanted else "degraded"
+    answer = json_answer({"status": status, "workers": answering, "workers_wanted": wanted})
     answer.status_code = 200 if able else 503
     return answer
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.server.channel import frame, read_frame
-from heedful.server.messages import Done, Failed, ModelCard, Partial, Ready, Refused
+from heedful.server.messages import Beat, Done, Failed, Leave, ModelCard, Partial, Ready, Refused
 from heedful.server.settings import ServerSettings
 
 # Partial answers that wait for a client, where each holds what those before it do.
@@ -23,7 +23,7 @@ MOST_REPLACED = 16
 
 
 class WorkerLostError(Exception):
-    """The worker that had the request is gone."""
+    """The worker that had the request is gone, and how."""
 
 
 @dataclass
@@ -41,11 +41,14 @@ class WorkerProcess:
     """A worker process and what waits for it."""
 
     settings: ServerSettings
-    lost: Callable[[WorkerProcess], None]
+    lost: Callable[[WorkerProcess, str], None]
     tickets: dict[int, Ticket] = field(default_factory=dict)
     models: list[ModelCard] = field(default_factory=list)
     device: str = ""
     ready: bool = False
+    # Seconds since it was asked whether it is alive, without an answer.
+    silence: float = 0.0
+    asked: bool = False
 
     async def start(self) -> None:
         """Start the process, and wait until it has loaded its models."""
@@ -83,17 +86,37 @@ class WorkerProcess:
                 for message in await read_frame(self.reader):
                     self._take(message)
         except (asyncio.IncompleteReadError, ConnectionError):
-            self.ready = False
-            for ticket in self.tickets.values():
-                if not ticket.answer.done():
-                    ticket.answer.set_exception(WorkerLostError())
-                    if ticket.partials:
-                        ticket.partials.put_nowait(None)
-            self.tickets.clear()
-            self.writer.close()
-            self.lost(self)
+            self._end("ended unexpectedly")
 
-    def _take(self, message: Partial | Done | Failed) -> None:
+    def beat(self, seconds: float) -> None:
+        """Ask whether it is alive, or count the seconds since it was asked."""
+        if self.asked:
+            self.silence += seconds
+        else:
+            self.asked = True
+            self.send(Beat())
+
+    def give_up(self) -> None:
+        """End a process that answers no more; it may be stopped, so that it is not asked to."""
+        self.process.kill()
+        self.listening.cancel()
+        self._end(f"did not answer for {self.silence:.3g} seconds, and was ended")
+
+    def _end(self, how: str) -> None:
+        self.ready = False
+        for ticket in self.tickets.values():
+            if not ticket.answer.done():
+                ticket.answer.set_exception(WorkerLostError(how))
+                if ticket.partials:
+                    ticket.partials.put_nowait(None)
+        self.tickets.clear()
+        self.writer.close()
+        self.lost(self, how)
+
+    def _take(self, message: Beat | Partial | Done | Failed) -> None:
+        if isinstance(message, Beat):
+            self.asked, self.silence = False, 0.0
+            return
         ticket = self.tickets.get(message.number)
         if ticket is None:  # it was given up meanwhile
             return
@@ -110,20 +133,22 @@ class WorkerProcess:
             ticket.partials.put_nowait(None)
 
     async def stop(self) -> None:
-        """Close the connection, by which the worker knows that it is to end, and see that it does."""
+        """Tell the worker to end, and see that it does."""
         self.ready = False
         if hasattr(self, "listening"):
             self.listening.cancel()
         if hasattr(self, "writer"):
+            self.send(Leave())
             self.writer.close()
-        await asyncio.to_thread(self.process.join, 5)
-        if self.process.is_alive():
-            self.process.kill()
+        if hasattr(self, "process"):
+            await asyncio.to_thread(self.process.join, 5)
+            if self.process.is_alive():
+                self.process.kill()
 
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends by its connection."""
+    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends when it is told to."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from heedful.server.messages import Run
 from heedful.server.worker.direct import DIRECT_VERBS
+from heedful.server.worker.memory_share import MemoryShare
 from heedful.server.worker.task import Reply, remarks
 
 # Inputs that are computed between two decoding steps.
@@ -16,8 +18,8 @@ MOST_TOGETHER = 64
 class Batches:
     """What waits to be computed, the oldest first."""
 
-    def __init__(self, pipelines: dict[str, Any]) -> None:
-        self.pipelines = pipelines
+    def __init__(self, pipelines: dict[str, Any], memory: MemoryShare | None = None) -> None:
+        self.pipelines, self.memory = pipelines, memory or MemoryShare()
         self.waiting: deque[tuple[Run, Reply]] = deque()
 
     @property
@@ -39,8 +41,8 @@ class Batches:
         self.waiting = deque(each for each in self.waiting if each[0].number != number)
 
     def step(self) -> None:
-        """Compute the oldest request, and all that can be computed along with it."""
-        if not self.waiting:
+        """Compute the oldest request, and all that can be computed along with it, when there is memory for it."""
+        if not self.waiting or not self._has_room(self.waiting[0]):
             return
         chosen = self._choose()
         try:
@@ -70,11 +72,41 @@ class Batches:
         self.waiting = left
         return chosen
 
+    def _has_room(self, oldest: tuple[Run, Reply]) -> bool:
+        """Whether the largest input of the oldest request fits beside what is decoded; what is too large is refused."""
+        run, reply = oldest
+        try:
+            return self.memory.has_room(max((self._size(run, each) for each in run.inputs), default=0))
+        except Exception as error:
+            self.waiting.popleft()
+            reply.failed(error)
+            return False
+
+    def _size(self, run: Run, given: Any) -> int:
+        """Bytes that are taken to compute an input."""
+        return DIRECT_VERBS[run.verb].size(self.pipelines[run.model], given, run.options)
+
+    def _slices(self, run: Run, inputs: list[Any]) -> Iterator[slice]:
+        """Neighbouring inputs that fit into the memory together, counted before they are computed."""
+        begin, room = 0, self.memory.total - self.memory.used
+        taken = 0
+        for place, each in enumerate(inputs):
+            size = self._size(run, each)
+            if place > begin and taken + size > room:
+                yield slice(begin, place)
+                begin, taken = place, 0
+            taken += size
+        yield slice(begin, len(inputs))
+
     def _compute(self, chosen: list[tuple[Run, Reply]]) -> None:
         first = chosen[0][0]
         inputs = [each for run, _ in chosen for each in run.inputs]
-        with remarks() as found:
-            answers = DIRECT_VERBS[first.verb].compute(self.pipelines[first.model], inputs, first.options)
+        found: list[tuple[int, str]] = []
+        answers: list[Any] = []
+        for part in self._slices(first, inputs):
+            with remarks() as new:
+                answers += DIRECT_VERBS[first.verb].compute(self.pipelines[first.model], inputs[part], first.options)
+            found += [(part.start + place, text) for place, text in new]
         begin = 0
         for run, reply in chosen:
             end = begin + len(run.inputs)

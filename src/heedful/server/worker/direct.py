@@ -15,25 +15,33 @@ from PIL import Image
 from heedful.data.images import read_image
 from heedful.errors import UserError
 from heedful.pipelines.classification import Classification
+from heedful.server.worker.direct_size import (
+    check_weights,
+    size_of_alternatives,
+    size_of_attention,
+    size_of_image,
+    size_of_image_attention,
+    size_of_text,
+)
 from heedful.server.worker.task import remarks
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
+# From a pipeline, an input and options to the bytes that it takes to compute.
+Size = Callable[[Any, Any, dict[str, Any]], int]
 # Pixels of an image: a small file may unpack to a huge one.
 MOST_PIXELS = 2**25
 # Formats of images; Pillow reads some others by starting programs.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
-# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
-MOST_PATCHES = 2**12
-MOST_WEIGHTS = 2**23
 
 
 @dataclass(frozen=True)
 class DirectVerb:
-    """How a verb is computed, and whether inputs of several requests may be computed together."""
+    """How a verb is computed, in how much memory, and whether inputs of several requests may be computed together."""
 
     compute: Compute
     together: bool = True
+    size: Size = lambda pipeline, given, options: 0
 
 
 def _classify(pipeline: Any, texts: list[Any], options: dict[str, Any]) -> list[Any]:
@@ -51,9 +59,6 @@ def _resolution(pipeline: Any, options: dict[str, Any]) -> tuple[int, int] | Non
     if given is None:
         return None
     size: tuple[int, int] = pipeline.size(tuple(given) if isinstance(given, list) else given)
-    patches = pipeline.num_patches(size)
-    if patches > MOST_PATCHES:
-        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
     return size
 
 
@@ -97,24 +102,20 @@ def _attention_of_images(pipeline: Any, images: list[str], options: dict[str, An
 
 def _document(maps: Any, found: list[str]) -> bytes:
     """The answer as bytes: it is large, and the front process has no need to know what it holds."""
-    weights = sum(each.weights.size for each in maps.maps)
-    if weights > MOST_WEIGHTS:
-        raise UserError(
-            f"there are {weights:,} attention weights: the server gives {MOST_WEIGHTS:,}: ask for something shorter, "
-            "or look into it with `heedful inspect`"
-        )
+    # Those of a translation that was not given are known only now.
+    check_weights(sum(each.weights.size for each in maps.maps))
     return json.dumps({**maps.to_json(), "remarks": found}).encode()
 
 
 DIRECT_VERBS = {
-    "classify": DirectVerb(_classify),
-    "classify_images": DirectVerb(_classify_images, together=False),
-    "tag": DirectVerb(_tag),
-    "fill": DirectVerb(_fill, together=False),
-    "embed": DirectVerb(_embed),
-    "alternatives": DirectVerb(_alternatives, together=False),
-    "attention": DirectVerb(_attention, together=False),
-    "attention_of_images": DirectVerb(_attention_of_images, together=False),
+    "classify": DirectVerb(_classify, size=size_of_text),
+    "classify_images": DirectVerb(_classify_images, False, size_of_image),
+    "tag": DirectVerb(_tag, size=size_of_text),
+    "fill": DirectVerb(_fill, False, size_of_text),
+    "embed": DirectVerb(_embed, size=size_of_text),
+    "alternatives": DirectVerb(_alternatives, False, size_of_alternatives),
+    "attention": DirectVerb(_attention, False, size_of_attention),
+    "attention_of_images": DirectVerb(_attention_of_images, False, size_of_image_attention),
 }
 
 

@@ -1,22 +1,26 @@
-"""The decoding of one worker: a scheduler for each model and set of options, stepped in turn."""
+"""The decoding of one worker: a scheduler for each model and set of options, stepped in turn, in memory for all."""
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.lane import Watch
+from heedful.decoding.lane import Progress, Watch
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import Scheduler
-from heedful.errors import UserError
-from heedful.memory import out_of_memory
-from heedful.models.memory_plan import sentences_that_fit
+from heedful.models.memory_plan import memory_share, sentences_that_fit
+from heedful.server.worker.memory_share import MemoryShare
 
 # Sentences of one set of options that are decoded side by side.
 MOST_SENTENCES = 64
+# Tokens that a slot has room for, whatever is in it.
+SHORTEST = 64
 
 
 class Listener(Protocol):
@@ -29,10 +33,22 @@ class Listener(Protocol):
         """It will not be."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Place:
+    """Where a sentence is decoded and for whom; how much memory it takes, and whether it has it."""
+
     scheduler: tuple[str, DecodingOptions]
     listener: Listener
+    size: int = 0
+    admitted: bool = True
+
+
+@dataclass
+class _Group:
+    """Requests that came together and wait for memory."""
+
+    requests: deque[Request]
+    watch: Watch | None
 
 
 class Engine:
@@ -40,6 +56,9 @@ class Engine:
 
     def __init__(self, models: dict[str, Any]) -> None:
         self.models = models
+        self.memory = MemoryShare(min((memory_share(each.device) for each in models.values()), default=math.inf))
+        self.faults: list[tuple[Listener, Exception]] = []
+        self.backlog: deque[_Group] = deque()
         self.schedulers: dict[tuple[str, DecodingOptions], Scheduler] = {}
         self.places: dict[int, _Place] = {}
         self.indices = count()
@@ -58,12 +77,75 @@ class Engine:
         listener: Listener,
         watch: Watch | None = None,
     ) -> None:
-        """Take requests, whose indices come from `indices`."""
+        """Take requests, whose indices come from `indices`; those that there is no memory for wait, in order."""
         key = (model, options)
+        for request in requests:
+            size = self._size(model, options, request)
+            self.places[request.index] = _Place(key, listener, size, admitted=False)
+        guarded = watch and partial(self._watch, watch)
+        self.backlog.append(_Group(deque(requests), guarded))
+        self._admit()
+
+    def _admit(self) -> None:
+        """Hand as many of the waiting requests to their schedulers as there is memory for, over all of them."""
+        while self.backlog:
+            group, chosen = self.backlog[0], []
+            while group.requests:
+                place = self.places.get(group.requests[0].index)
+                if place is None:  # it was cancelled meanwhile
+                    group.requests.popleft()
+                    continue
+                if not self.memory.take(place.size):
+                    break
+                place.admitted = True
+                chosen.append(group.requests.popleft())
+            self._hand_over(chosen, group.watch)
+            if group.requests:
+                return
+            self.backlog.popleft()
+
+    def _hand_over(self, requests: list[Request], watch: Watch | None) -> None:
+        if not requests:
+            return
+        place = self.places[requests[0].index]
+        try:
+            self._scheduler(place.scheduler).add(requests, watch)
+        except Exception as error:  # one request must not take the others along
+            for request in requests:
+                self._leave(request.index)
+            place.listener.failed(error)
+
+    def _scheduler(self, key: tuple[str, DecodingOptions]) -> Scheduler:
         if key not in self.schedulers:
+            model, options = key
             self.schedulers[key] = Scheduler(self.models[model], options, self._sentences(model, options))
-        self.schedulers[key].add(requests, watch)
-        self.places.update({request.index: _Place(key, listener) for request in requests})
+        return self.schedulers[key]
+
+    def _watch(self, watch: Watch, progress: Progress) -> bool:
+        """Tell who watches a sentence; a fault there is the end of that request, after this step, and of no other."""
+        try:
+            return watch(progress)
+        except Exception as error:
+            place = self._leave(progress.index)
+            if place is not None:
+                self.faults.append((place.listener, error))
+            return False
+
+    def _size(self, model: str, options: DecodingOptions, request: Request) -> int:
+        network = self.models[model]
+        if not hasattr(network, "decoding_bytes"):
+            return 0
+        length = max(len(request.source), len(request.prefix))
+        longest = request.max_length if request.max_length is not None else options.longest_target(length)
+        limit = network.longest_target(0)
+        return int(network.decoding_bytes(options.rows, max(SHORTEST, length, min(longest, limit or longest))))
+
+    def _leave(self, index: int) -> _Place | None:
+        """A sentence is done or given up, and its memory free."""
+        place = self.places.pop(index, None)
+        if place is not None and place.admitted:
+            self.memory.give(place.size)
+        return place
 
     def _sentences(self, model: str, options: DecodingOptions) -> int:
         network = self.models[model]
@@ -73,33 +155,35 @@ class Engine:
 
     def cancel(self, index: int) -> None:
         """Nobody waits for that sentence any more."""
-        place = self.places.pop(index, None)
-        if place:
+        place = self._leave(index)
+        if place and place.admitted:
             self.schedulers[place.scheduler].cancel(index)
 
     def forget(self, index: int) -> None:
         """Whoever watches a sentence has given it up."""
-        self.places.pop(index, None)
+        self._leave(index)
 
     def step(self) -> None:
         """One token of every sentence; schedulers without work are dropped."""
+        self._admit()
         for key, scheduler in list(self.schedulers.items()):
             if not scheduler.idle:
                 self._step(key, scheduler)
+            faults, self.faults = self.faults, []
+            for listener, error in faults:
+                listener.failed(error)
             if scheduler.idle:
                 self.schedulers.pop(key, None)
 
     def _step(self, key: tuple[str, DecodingOptions], scheduler: Scheduler) -> None:
         try:
             results = scheduler.step()
-        except (UserError, MemoryError, RuntimeError) as error:
-            if not isinstance(error, UserError) and not out_of_memory(error):
-                raise
+        except Exception as error:  # those whose sentences are computed together fail together, and nobody else
             self._drop(key, error)
             return
         self.tokens += scheduler.num_running + len(results)
         for result in results:
-            place = self.places.pop(result.index, None)
+            place = self._leave(result.index)
             if place is None:  # another of its request's sentences has failed
                 continue
             try:
@@ -110,8 +194,8 @@ class Engine:
     def _drop(self, key: tuple[str, DecodingOptions], error: Exception) -> None:
         """All sentences of a scheduler fail with it."""
         del self.schedulers[key]
-        lost = {index: place for index, place in self.places.items() if place.scheduler == key}
+        lost = {index: place for index, place in self.places.items() if place.scheduler == key and place.admitted}
         for index in lost:
-            del self.places[index]
+            self._leave(index)
         for listener in {id(place.listener): place.listener for place in lost.values()}.values():
             listener.failed(error)

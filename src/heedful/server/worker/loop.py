@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable
@@ -26,17 +28,31 @@ from heedful.pipelines.masked_language_model import MaskedLanguageModel
 from heedful.pipelines.tagger import Tagger
 from heedful.pipelines.translator import Translator
 from heedful.server.channel import Channel
-from heedful.server.messages import Cancel, Done, ModelCard, Partial, Ready, Refused, Report, Run, WorkerState
+from heedful.server.messages import (
+    Beat,
+    Cancel,
+    Done,
+    Leave,
+    ModelCard,
+    Partial,
+    Ready,
+    Refused,
+    Report,
+    Run,
+    WorkerState,
+)
 from heedful.server.settings import ServerSettings
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.direct import DIRECT_VERBS
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationTask
-from heedful.server.worker.task import Reply, Task, remarks
+from heedful.server.worker.task import Reply, Task, name_of, remarks
 from heedful.server.worker.translation import TranslationTask
 
 # The front process goes first: it has little to do, and everyone waits for it.
 NICENESS = 5
+# Seconds between the end of the connection to the front process and that of the process, if it is ending.
+FRONT_END_SECONDS = 5.0
 
 # What the pipelines can do, the most particular class first.
 ABILITIES: list[tuple[type[Any], list[str]]] = [
@@ -55,7 +71,7 @@ STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, 
 
 def work(connection: socket.socket, settings: ServerSettings) -> None:
     """The whole of a worker process."""
-    # Signals to the group are for the front process, which tells its workers when to go: by closing the connection.
+    # Signals to the group are for the front process, which tells its workers when to go.
     # Where signals can be blocked, they were when this process started.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -69,13 +85,30 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
         try:
             pipelines = {name: _load(folder, settings) for name, folder in settings.models.items()}
         except (UserError, OSError) as error:
-            channel.send([Refused(str(error))])
+            channel.send([Refused(_in_terms_of_originals(str(error), settings))])
             return
         cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
         channel.send([Ready(cards, choose_device(settings.device).type)])
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
+        _tidy_up(settings)
+
+
+def _tidy_up(settings: ServerSettings) -> None:
+    """Remove the copies of the models if the front process did not come to it, because it was ended by force."""
+    front = multiprocessing.parent_process()
+    if front is None or settings.private is None:
         return
+    front.join(FRONT_END_SECONDS)
+    if not front.is_alive():
+        shutil.rmtree(settings.private, ignore_errors=True)
+
+
+def _in_terms_of_originals(message: str, settings: ServerSettings) -> str:
+    """A message that names the folders which the user knows, not their copies."""
+    for name, copy in settings.models.items():
+        message = message.replace(copy, settings.originals.get(name, copy))
+    return message
 
 
 def _load(folder: str, settings: ServerSettings) -> Pipeline:
@@ -105,21 +138,25 @@ class Worker:
         self.channel, self.pipelines = channel, pipelines
         self.engine = Engine({name: pipeline.model for name, pipeline in pipelines.items()})
         self.tasks: dict[int, Task] = {}
-        self.batches = Batches(pipelines)
+        self.batches = Batches(pipelines, self.engine.memory)
         self.outbox: list[Any] = []
 
     def run(self) -> None:
-        """Work until the front process is gone."""
+        """Work until told to leave; `EOFError` if the front process is gone without a word."""
         while True:
             for message in self.channel.receive(wait=not self.engine.busy and not self.batches.busy):
+                if isinstance(message, Leave):
+                    return
                 self._take(message)
             self.engine.step()
             self.batches.step()
             outbox, self.outbox = self.outbox, []
             self.channel.send(outbox)
 
-    def _take(self, message: Run | Cancel | Report) -> None:
-        if isinstance(message, Report):
+    def _take(self, message: Run | Cancel | Report | Beat) -> None:
+        if isinstance(message, Beat):
+            self.outbox.append(message)
+        elif isinstance(message, Report):
             self.outbox.append(Done(message.number, self._state()))
         elif isinstance(message, Cancel):
             self.batches.cancel(message.number)
@@ -127,9 +164,9 @@ class Worker:
             if task:
                 task.cancel()
         elif message.verb in DIRECT_VERBS:
-            self.batches.add(message, Reply(message.number, self._send))
+            self.batches.add(message, Reply(message.number, self._send, name_of(message)))
         else:
-            self._begin(message, Reply(message.number, self._send))
+            self._begin(message, Reply(message.number, self._send, name_of(message)))
 
     def _begin(self, run: Run, reply: Reply) -> None:
         try:

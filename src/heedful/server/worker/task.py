@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from heedful.errors import UserError
+from heedful.errors import DamagedModelError, UserError
 from heedful.memory import out_of_memory
-from heedful.server.messages import Done, Failed, Partial
+from heedful.server.messages import FAULT, Done, Failed, Partial, Run
 
 Send = Callable[[Any], None]
 
@@ -37,8 +39,8 @@ class Task(Protocol):
 class Reply:
     """Where the answers to one request go."""
 
-    def __init__(self, number: int, send: Send) -> None:
-        self.number, self.send = number, send
+    def __init__(self, number: int, send: Send, name: str = "a request") -> None:
+        self.number, self.send, self.name = number, send, name
         self.remarks: list[tuple[int, str]] = []
 
     def partial(self, value: Any, replaces: bool = False) -> None:
@@ -50,10 +52,23 @@ class Reply:
         self.send(Done(self.number, value, self.remarks))
 
     def failed(self, error: Exception) -> None:
-        """Say why there is no result."""
-        if isinstance(error, UserError):
+        """Say why there is no result; a fault of ours is told in the log, where its request is named."""
+        if isinstance(error, DamagedModelError):
+            self._log(f"{error}")
+            self.send(Failed(self.number, str(error), mistake=False))
+        elif isinstance(error, UserError):
             self.send(Failed(self.number, str(error), mistake=True))
         elif out_of_memory(error):
+            self._log(f"memory ran out: {error}")
             self.send(Failed(self.number, "memory ran out: try again later, or with less at a time", mistake=False))
         else:
-            self.send(Failed(self.number, f"{type(error).__name__}: {error}", mistake=False))
+            self._log("".join(traceback.format_exception(error)))
+            self.send(Failed(self.number, FAULT, mistake=False))
+
+    def _log(self, what: str) -> None:
+        print(f"heedful: {self.name} failed: {what}", file=sys.stderr, flush=True)
+
+
+def name_of(run: Run) -> str:
+    """A request as the log calls it."""
+    return f"request {run.request} ({run.verb} with {run.model})"

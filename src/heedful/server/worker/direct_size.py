@@ -1,0 +1,84 @@
+"""How much memory it takes to compute an input in one go, told before it is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heedful.errors import UserError
+
+# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
+MOST_PATCHES = 2**12
+MOST_WEIGHTS = 2**23
+FLOAT_BYTES = 4
+
+
+def size_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
+    """Bytes of what one block makes of a text, which has no more tokens than characters, and no more than are read."""
+    length = len(text) if isinstance(text, str) else sum(map(len, text))
+    return min(length, pipeline.model.max_length) * _token_bytes(pipeline)
+
+
+def size_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
+    """Bytes of what one block makes of an image."""
+    return num_patches(pipeline, options) * _token_bytes(pipeline)
+
+
+def size_of_alternatives(pipeline: Any, text: str, options: dict[str, Any]) -> int:
+    """Bytes of the decoding state for a text of which one hypothesis is followed per alternative."""
+    model = pipeline.model
+    length = min(max(len(text), len(options["prefix"])), model.max_length)
+    return int(model.decoding_bytes(options["count"], length)) if hasattr(model, "decoding_bytes") else 0
+
+
+def size_of_attention(pipeline: Any, text: str, options: dict[str, Any]) -> int:
+    """Bytes of the weights; more of them than the server gives are refused, before they are computed."""
+    longest = pipeline.model.max_length
+    source, target = (_length(pipeline, each) for each in (text, options.get("target") or ""))
+    settings = pipeline.config.model
+    if hasattr(settings, "encoder") and hasattr(settings.encoder, "attention"):
+        weights = _heads(settings.encoder) * source**2 + _heads(settings.decoder) * (target**2 + target * source)
+    elif hasattr(settings, "stack"):
+        read = source + target
+        extends = getattr(getattr(pipeline.model, "positions", None), "extends", False)
+        weights = _heads(settings.stack) * (read if extends else min(read, longest)) ** 2
+    else:  # of a recurrent model
+        weights = target * source
+    return FLOAT_BYTES * check_weights(weights)
+
+
+def size_of_image_attention(pipeline: Any, image: str, options: dict[str, Any]) -> int:
+    """Bytes of the weights between the patches of an image, which must not be too many."""
+    return FLOAT_BYTES * check_weights(_heads(pipeline.config.model.stack) * num_patches(pipeline, options) ** 2)
+
+
+def check_weights(weights: int) -> int:
+    """So many attention weights, if they are not too many."""
+    if weights > MOST_WEIGHTS:
+        raise UserError(
+            f"there are {weights:,} attention weights: the server gives {MOST_WEIGHTS:,}: ask for something shorter, "
+            "or look into it with `heedful inspect`"
+        )
+    return weights
+
+
+def num_patches(pipeline: Any, options: dict[str, Any]) -> int:
+    """How many patches an image has at the resolution that is asked for, if they are not too many."""
+    given = options["resolution"]
+    patches = int(pipeline.num_patches(pipeline.size(tuple(given) if isinstance(given, list) else given)))
+    if given is not None and patches > MOST_PATCHES:
+        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
+    return patches
+
+
+def _length(pipeline: Any, text: str) -> int:
+    return len(pipeline.tokenizer.encode(text))
+
+
+def _heads(stack: Any) -> int:
+    return int(stack.num_layers * stack.attention.num_heads)
+
+
+def _token_bytes(pipeline: Any) -> int:
+    """Bytes of a token in a block; a training keeps those of all blocks."""
+    settings = pipeline.config.model
+    return max(1, int(2 * settings.activation_bytes() / settings.stack.num_layers))

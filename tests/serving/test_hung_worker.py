@@ -1,0 +1,42 @@
+"""A worker that hangs is found out, given up and replaced; the others go on."""
+
+import concurrent.futures
+import os
+import signal
+import time
+
+import httpx
+
+
+def eventually(condition, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def test_a_worker_that_hangs_is_replaced_and_gets_nothing_to_do_meanwhile(start, models) -> None:
+    with start(models["translator"], "--workers", "2", "--timeout", "8") as server, server.client as client:
+        hung = server.workers()[0]
+        assert client.get("/healthz").json()["status"] == "ok"
+        os.kill(hung, signal.SIGSTOP)
+
+        def ask(_: int = 0) -> httpx.Response:
+            return client.post("/api/translate", json={"text": "dog"})
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            caught = [pool.submit(ask) for _ in range(4)]
+            eventually(lambda: client.get("/healthz").json()["status"] == "degraded")
+            health = client.get("/healthz")
+            assert health.status_code == 200 and (health.json()["workers"], health.json()["workers_wanted"]) == (1, 2)
+            assert [ask().status_code for _ in range(5)] == [200] * 5
+            answers = [each.result() for each in caught]
+        # Those that it had were told, in words; those that the other one had were answered.
+        assert {answer.status_code for answer in answers} == {200, 503}
+        lost = next(answer for answer in answers if answer.status_code == 503)
+        assert "did not answer" in lost.json()["error"]["message"] and lost.headers["retry-after"] == "1"
+        eventually(lambda: client.get("/healthz").json() == {"status": "ok", "workers": 2, "workers_wanted": 2})
+        assert hung not in server.workers() and len(server.workers()) == 2
+        assert [ask().status_code for _ in range(5)] == [200] * 5
+        assert server.metric("worker_restarts_total") == 1
+        assert "a worker did not answer for" in server.log.read_text()
