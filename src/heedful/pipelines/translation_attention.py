@@ -29,20 +29,23 @@ def translation_attention(translator: Translator, text: str, target: str | None,
     The decoder's position that reads a token predicts the next one: in self-attention it is called by what it reads,
     in attention to the source by what it predicts.
     """
-    source = translator.tokenizer.encode(clean_text(text))
+    text = clean_text(text)
+    source = translator.tokenizer.encode(text)
     if not source:
         raise UserError("the text is blank: give one that the model can look at")
     check_length(len(source), translator.model.max_length)
     if target is not None:
-        tokens = translator.tokenizer.encode(clean_text(target))
+        target = clean_text(target)
+        tokens = translator.tokenizer.encode(target)
         check_length(len(tokens), translator.model.longest_target(0), "target")
-        return _recorded(translator, source, tokens)
+        return _recorded(translator, source, tokens, (text, target))
     with one_thread(), flushed_denormals():
         (decoded,) = decode(translator.model, [Request(0, source)], DecodingOptions(beam=beam), 1)
-    return _recorded(translator, source, decoded.hypotheses[0].tokens)
+    tokens = decoded.hypotheses[0].tokens
+    return _recorded(translator, source, tokens, (text, translator.text_of(tokens)))
 
 
-def _recorded(translator: Translator, source: list[int], target: list[int]) -> AttentionMaps:
+def _recorded(translator: Translator, source: list[int], target: list[int], texts: tuple[str, str]) -> AttentionMaps:
     model, name = translator.model, translator.tokenizer.token_text
     assert isinstance(model, nn.Module)
     recording = Recording(model)
@@ -63,7 +66,7 @@ def _recorded(translator: Translator, source: list[int], target: list[int]) -> A
         "decoder_input": Positions.in_a_row([name(token) for token in batch.target_BT[0].tolist()]),
     }
     outputs = predictions(logits_TV, answers, name, [("target", place) for place in range(len(answers))])
-    return AttentionMaps(translator.name, translator.config.family, _used(sequences, maps), maps, outputs)
+    return AttentionMaps(translator.name, translator.config.family, _used(sequences, maps), maps, outputs, texts=texts)
 
 
 def _used(sequences: dict[str, Positions], maps: list[AttentionMap]) -> dict[str, Positions]:
