@@ -20,6 +20,7 @@ Options = dict[str, Any]
 @click.argument("model")
 @click.option("--source", metavar="FILE", help="Translation: source text of the test set.")
 @click.option("--reference", metavar="FILE", help="Translation: its translation by people, line by line.")
+@click.option("--tsv", metavar="FILE", help="Translation: source, tab, reference, in place of the two above.")
 @click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
 @click.option("--data", metavar="FILE", multiple=True, help="Classifiers and taggers: labelled text, as for training.")
 @click.option("--images", metavar="FOLDER", help="Images: a sub-folder for each class.")
@@ -42,6 +43,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
+    heedful evaluate en-de --tsv test.tsv
     heedful evaluate my-gpt --text test.txt
     heedful evaluate sentiment --data test.tsv
     heedful evaluate my-vit --images test/ --resolution 40
@@ -64,14 +66,16 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
 
 
 def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
-    from heedful.cli.files import read_aligned
+    from heedful.cli.files import read_aligned, read_pairs
     from heedful.cli.translate import number_of_workers
     from heedful.decoding.options import DecodingOptions
     from heedful.evaluation import evaluate_translation
     from heedful.line_translation import LineSettings
 
-    source = options["source"]
-    sources, references = read_aligned(source, options["reference"])
+    source, reference, tsv = (options[name] for name in ("source", "reference", "tsv"))
+    if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
+        raise UserError(f"the task of {model} is translation: give --source and --reference, or --tsv")
+    sources, references = read_pairs(tsv) if tsv else read_aligned(source, reference)
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     settings = LineSettings(
         model,
@@ -83,7 +87,7 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
     )
 
     def remark(number: int, text: str) -> None:
-        click.echo(f"heedful: line {number} of {source} {text}", err=True)
+        click.echo(f"heedful: line {number} of {tsv or source} {text}", err=True)
 
     workers = number_of_workers(options["workers"], options["device"])
     result = evaluate_translation(settings, workers, sources, references, remark)
@@ -158,7 +162,7 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
 
 # By the task in config.json: the options that are needed, and what measures.
 EVALUATIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Options], tuple[dict[str, Any], list[str]]]]] = {
-    "translation": (("source", "reference"), _translation),
+    "translation": ((), _translation),
     "language_model": (("text",), _language_model),
     "image_classifier": ((), _images),
     "classification": (("data",), _labels),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
 
 import click
 
 import heedful
+from heedful.cli.usage_errors import Commands, usage_message
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory, out_of_memory
 
@@ -35,7 +35,7 @@ VERBS = {
 }
 
 
-class _Verbs(click.Group):
+class _Verbs(Commands):
     """The verbs, imported only when called: help must not wait for torch."""
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -52,13 +52,6 @@ class _Verbs(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
-
-    def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
-        if arguments and arguments[0] not in VERBS:
-            from heedful.config import nearest
-
-            raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], list(VERBS))}")
-        return super().resolve_command(context, arguments)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -94,8 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         fail("memory ran out: try a smaller --batch-size or fewer --workers")
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        fail(usage_message(error))
     sys.exit(code if isinstance(code, int) else 0)
 
 
