@@ -100,7 +100,10 @@ def test_a_classifier_learns(command: Command, classifier: Path, folder: Path) -
     figures = json.loads(command("evaluate", classifier, "--data", folder / "test.tsv", "--json")[0])
     assert figures["accuracy"] >= 0.97 and figures["macro_f1"] >= 0.97
     assert sum(map(sum, figures["confusion"])) == figures["count"] == 100
-    assert "labels (rows)" in command("evaluate", classifier, "--data", folder / "test.tsv")[0]
+    assert {each["name"]: each["count"] for each in figures["per_label"]}.keys() == {"good", "bad"}
+    assert figures["weighted_average"]["recall"] == pytest.approx(figures["accuracy"])
+    text = command("evaluate", classifier, "--data", folder / "test.tsv")[0]
+    assert "labels (rows)" in text and "precision  recall      F1" in text and "weighted average" in text
 
 
 def test_as_many_lines_out_as_in(run, classifier: Path) -> None:

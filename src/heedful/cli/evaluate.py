@@ -39,7 +39,8 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     """Measure a model on a test set.
 
     Translation: BLEU, chrF, perplexity, sentences a second. Language models: perplexity and bits per byte over the
-    whole text. Classifiers, of images too, and taggers: accuracy, macro F1 and which label was taken for which.
+    whole text. Classifiers, of images too, and taggers: accuracy, precision, recall and F1 of each label, their
+    averages, and which label was taken for which; of tags such as B-PERSON, I-PERSON and O also those of entities.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
@@ -62,7 +63,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
         name = task.replace("_", " ")
         raise UserError(f"the task of {model} is {name}: --precision and --shortlist are for translation")
     figures, lines = evaluation(model, options)
-    click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
+    click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))
 
 
 def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
@@ -120,6 +121,7 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
 def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.label_evaluation import evaluate_labels
+    from heedful.label_tables import label_lines
     from heedful.pipelines.classifier import Classifier
     from heedful.pipelines.loading import load
     from heedful.pipelines.tagger import Tagger
@@ -130,7 +132,7 @@ def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     return asdict(result), [
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} labels",
         f"macro F1  {result.macro_f1:.4f}",
-        *result.confusion_lines(),
+        *label_lines(result),
     ]
 
 
@@ -138,6 +140,7 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import parse_resolution
     from heedful.data.labelled_images import open_images
     from heedful.image_evaluation import evaluate_images
+    from heedful.label_tables import label_lines
     from heedful.pipelines.image_classifier import ImageClassifier
     from heedful.pipelines.loading import load
 
@@ -156,7 +159,7 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} images",
         f"macro F1  {result.macro_f1:.4f}",
         f"speed     {result.count / seconds:,.0f} images/s",
-        *result.confusion_lines(),
+        *label_lines(result),
     ]
 
 
