@@ -29,6 +29,7 @@ VERBS = {
     "score": "Give the log-probability of given translations.",
     "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
+    "doctor": "Check that heedful can work on this machine.",
     "import": "Make a heedful model of a Hugging Face folder.",
     "export": "Make a model for CTranslate2 of a heedful model.",
     "bench": "Measure heedful beside other toolkits.",
@@ -42,12 +43,11 @@ class _Verbs(Commands):
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        # `import` is a word of the language itself.
-        place = "import_" if name == "import" else name
-        command: click.Command = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
-        return command
+        if name in VERBS and name not in self.commands:
+            # `import` is a word of the language itself.
+            place = "import_" if name == "import" else name
+            self.commands[name] = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
+        return super().get_command(context, name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

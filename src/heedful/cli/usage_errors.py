@@ -14,6 +14,14 @@ from heedful.errors import UserError
 class Commands(click.Group):
     """Commands of which a misspelt one is told by the name that comes nearest."""
 
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        command = super().get_command(context, name)
+        if command is not None and context.resilient_parsing:  # a shell asks what could come next
+            from heedful.cli.completion import complete_names
+
+            complete_names(command)
+        return command
+
     def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
         names = self.list_commands(context)
         if arguments and arguments[0] not in names and not context.resilient_parsing:
