@@ -107,7 +107,7 @@ def test_texts_and_a_file_are_too_much(run, models, verb: str) -> None:
     task = "translation" if verb == "inspect" else VERBS[verb][0]
     told = run(verb, models[task], "red dog", "--input", "in.txt", code=2).stderr.decode()
     assert told == "heedful: there is a text behind the model, and --input too: give one of them\n"
-    assert "There is no file nothing" in run(verb, models[task], "--input", "nothing", code=2).stderr.decode()
+    assert "heedful: there is no file nothing" in run(verb, models[task], "--input", "nothing", code=2).stderr.decode()
 
 
 def test_a_text_as_a_whole(run, models, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 import click
 
 import heedful
-from heedful.cli.usage_errors import Commands, usage_message
+from heedful.cli.usage_errors import Commands, usage_message, within_a_line
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory, out_of_memory
 
@@ -93,5 +93,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 def fail(text: str) -> None:
     """Say what is wrong and exit with 2."""
-    print(f"heedful: {text}", file=sys.stderr)
+    print(f"heedful: {within_a_line(text)}", file=sys.stderr)
     sys.exit(2)

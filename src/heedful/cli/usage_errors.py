@@ -11,6 +11,10 @@ import click
 from heedful.errors import UserError
 
 
+# Words that a message begins with and that are no names, which keep their capitals.
+SENTENCE_STARTS = frozenset({"A", "All", "No", "Standard", "The", "There", "This"})
+
+
 class Commands(click.Group):
     """Commands of which a misspelt one is told by the name that comes nearest."""
 
@@ -39,6 +43,14 @@ class Commands(click.Group):
             names = ", ".join(self.list_commands(context))
             raise UserError(f"{context.command_path} needs to be told what: choose one of {names}")
         return super().parse_args(context, arguments)
+
+
+def within_a_line(text: str) -> str:
+    """A message as it stands behind `heedful:`; where it is a sentence of its own, it loses its capital and full stop."""
+    first, space, rest = text.partition(" ")
+    if first in SENTENCE_STARTS:
+        text = first.lower() + space + rest
+    return text if text.endswith("..") else text.removesuffix(".")
 
 
 def usage_message(error: click.ClickException) -> str:
