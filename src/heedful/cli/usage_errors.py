@@ -10,7 +10,6 @@ import click
 
 from heedful.errors import UserError
 
-
 # Words that a message begins with and that are no names, which keep their capitals.
 SENTENCE_STARTS = frozenset({"A", "All", "No", "Standard", "The", "There", "This"})
 
@@ -46,7 +45,7 @@ class Commands(click.Group):
 
 
 def within_a_line(text: str) -> str:
-    """A message as it stands behind `heedful:`; where it is a sentence of its own, it loses its capital and full stop."""
+    """A message as it stands behind `heedful:`; a sentence of its own loses its capital and full stop."""
     first, space, rest = text.partition(" ")
     if first in SENTENCE_STARTS:
         text = first.lower() + space + rest
