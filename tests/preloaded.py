@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 IMPORTS = ("heedful.line_translation", "heedful.training.run", "heedful.training.display", "heedful.jobs.translation")
+IMPORTS += ("heedful.pipelines.language_model", "heedful.pipelines.masked_language_model", "heedful.pipelines.tagger")
 
 
 class PreloadedCommand:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Classes = NDArray[np.integer]
-MOST_SHOWN_LABELS = 20
+# Above these there is no matrix of labels in the data; the pairs that were mixed up most often are always there.
+MOST_LABELS_OF_A_MATRIX = 100
+MOST_CONFUSED_PAIRS = 20
 
 
 def confusion_matrix(labels: Classes, predictions: Classes, num_classes: int) -> NDArray[np.int64]:
@@ -30,28 +33,106 @@ def macro_f1(confusion: NDArray[np.int64]) -> float:
 
 
 @dataclass(frozen=True)
+class Scores:
+    """Precision, recall and F1, and the number of labels that they are about."""
+
+    precision: float
+    recall: float
+    f1: float
+    count: int
+
+
+@dataclass(frozen=True)
+class NamedScores(Scores):
+    """The scores of one label, or of one type of entities, and how often it was answered."""
+
+    name: str
+    answered: int
+
+
+@dataclass(frozen=True)
+class Confused:
+    """A label that was taken for another, and how often."""
+
+    label: str
+    taken_for: str
+    count: int
+
+
+@dataclass(frozen=True)
 class LabelEvaluation:
-    """Scores of a test set; `confusion` says how often each label (row) was taken for each label (column)."""
+    """Scores of a test set; averages are over labels that occur in it or were answered.
+
+    `confusion` says how often each label (row) was taken for each label (column), unless there are too many of them.
+    """
 
     accuracy: float
     macro_f1: float
     count: int
     labels: tuple[str, ...]
-    confusion: list[list[int]]
+    confusion: list[list[int]] | None
+    per_label: list[NamedScores]
+    macro_average: Scores
+    weighted_average: Scores
+    most_confused: list[Confused]
+    entities: EntityEvaluation | None = None
 
-    def confusion_lines(self) -> list[str]:
-        """The confusion as a table, if it is small enough to be read."""
-        if len(self.labels) > MOST_SHOWN_LABELS:
-            return []
-        names = [label[:12] for label in self.labels]
-        width = max(len(name) for name in [*names, f"{self.count:,}"]) + 2
-        head = " " * width + "".join(f"{name:>{width}}" for name in names)
-        rows = zip(names, self.confusion, strict=True)
-        table = [f"{name:>{width}}" + "".join(f"{count:>{width},}" for count in row) for name, row in rows]
-        return ["", "labels (rows) and what they were taken for (columns):", head, *table]
+
+@dataclass(frozen=True)
+class EntityEvaluation:
+    """How many entities of tagged text were found, with exactly their words and their type."""
+
+    overall: Scores
+    macro_average: Scores
+    weighted_average: Scores
+    per_type: list[NamedScores]
+
+
+def scores(right: int, answered: int, count: int) -> Scores:
+    """The scores of so many right ones among those that were answered, and among those that there are."""
+    total = answered + count
+    return Scores(
+        right / answered if answered else 0.0,
+        right / count if count else 0.0,
+        2 * right / total if total else 0.0,
+        count,
+    )
+
+
+def named_scores(name: str, right: int, answered: int, count: int) -> NamedScores:
+    """The same with a name."""
+    found = scores(right, answered, count)
+    return NamedScores(found.precision, found.recall, found.f1, count, name, answered)
+
+
+def averages(per_name: Sequence[NamedScores]) -> tuple[Scores, Scores]:
+    """The mean scores, each counting alike, and weighted by their counts."""
+    values = np.array([(each.precision, each.recall, each.f1) for each in per_name]).reshape(-1, 3)
+    counts = np.array([each.count for each in per_name], dtype=np.int64)
+    total = int(counts.sum())
+    alike = values.mean(0) if len(values) else np.zeros(3)
+    weighted = counts @ values / total if total else np.zeros(3)
+    first, second = (Scores(float(p), float(r), float(f), total) for p, r, f in (alike, weighted))
+    return first, second
 
 
 def label_evaluation(labels: Classes, predictions: Classes, names: tuple[str, ...]) -> LabelEvaluation:
     """The scores of predicted labels, whose names are given in the order of their numbers."""
-    confusion = confusion_matrix(labels, predictions, len(names))
-    return LabelEvaluation(accuracy(labels, predictions), macro_f1(confusion), len(labels), names, confusion.tolist())
+    size = len(names)
+    right = np.bincount(labels[labels == predictions], minlength=size)
+    counts, answered = (np.bincount(each, minlength=size) for each in (labels, predictions))
+    present = np.flatnonzero(counts + answered)
+    per_label = [named_scores(names[n], int(right[n]), int(answered[n]), int(counts[n])) for n in present]
+    macro, weighted = averages(per_label)
+    confusion = confusion_matrix(labels, predictions, size).tolist() if size <= MOST_LABELS_OF_A_MATRIX else None
+    confused = most_confused(labels, predictions, names)
+    share = accuracy(labels, predictions)
+    return LabelEvaluation(share, macro.f1, len(labels), names, confusion, per_label, macro, weighted, confused)
+
+
+def most_confused(labels: Classes, predictions: Classes, names: tuple[str, ...]) -> list[Confused]:
+    """The pairs of labels that were mixed up most often, without a matrix of all pairs."""
+    wrong = labels != predictions
+    pairs, counts = np.unique(np.stack([labels[wrong], predictions[wrong]]), axis=1, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:MOST_CONFUSED_PAIRS]
+    return [Confused(names[pairs[0, n]], names[pairs[1, n]], int(counts[n])) for n in order]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from heedful.classification_metrics import LabelEvaluation, label_evaluation
 from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
+from heedful.entity_metrics import are_entity_tags, entity_evaluation
 from heedful.errors import UserError
 from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.tagger import Tagger
@@ -42,15 +44,20 @@ def evaluate_labels(
     wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        found = np.array([numbers[label] for label in _answers(pipeline, examples, batch_size)])
+        answers = _answers(pipeline, examples, batch_size)
+    found = np.array([numbers[label] for each in answers for label in each])
     if caught:
         remark(f"heedful: {len(caught):,} of {len(examples):,} texts: the first {caught[0].message}")
-    return label_evaluation(wanted, found, labels)
+    result = label_evaluation(wanted, found, labels)
+    if is_tagger and are_entity_tags(labels):
+        result = replace(result, entities=entity_evaluation([example.labels for example in examples], answers))
+    return result
 
 
-def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[str]:
+def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[list[str]]:
+    """The labels that are found for each example."""
     if isinstance(pipeline, Tagger):
         tagged = pipeline.tag([example.texts for example in examples], batch_size=batch_size)
-        return [word.tag for sentence in tagged for word in sentence]
+        return [[word.tag for word in sentence] for sentence in tagged]
     texts = [each.texts[0] if len(each.texts) == 1 else (each.texts[0], each.texts[1]) for each in examples]
-    return [each.label for each in pipeline.classify(texts, batch_size=batch_size)]
+    return [[each.label] for each in pipeline.classify(texts, batch_size=batch_size)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import heedful
 from heedful.inspection.attention_map import AttentionMap, Positions
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.inspection.patch_image import PatchImage
@@ -232,3 +233,13 @@ def test_the_largest_page_paints_within_two_seconds(open_page) -> None:
     drawn = "return [...document.querySelectorAll('.tile canvas')].filter((each) => each.width === 200).length"
     assert 17 < browser.execute_script(drawn) < 16 * 17  # those in sight, and no others
     assert quiet(browser)
+
+
+def test_a_text_of_another_script_is_the_heading(browser, browser_log, tmp_path: Path, untrained_model: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(heedful.load(str(untrained_model)).attention("狗 🐕", "الكلب").html(), encoding="utf-8")
+    browser.get(page.as_uri())
+    painted(browser)
+    assert find(browser, "#about").text == "encoder-decoder · 狗 🐕 · الكلب"
+    assert "\ufffd" not in find(browser, "body").text
+    assert "<D8>" in [each.text for each in find_all(browser, ".outputs *")]

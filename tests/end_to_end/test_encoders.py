@@ -100,7 +100,10 @@ def test_a_classifier_learns(command: Command, classifier: Path, folder: Path) -
     figures = json.loads(command("evaluate", classifier, "--data", folder / "test.tsv", "--json")[0])
     assert figures["accuracy"] >= 0.97 and figures["macro_f1"] >= 0.97
     assert sum(map(sum, figures["confusion"])) == figures["count"] == 100
-    assert "labels (rows)" in command("evaluate", classifier, "--data", folder / "test.tsv")[0]
+    assert {each["name"]: each["count"] for each in figures["per_label"]}.keys() == {"good", "bad"}
+    assert figures["weighted_average"]["recall"] == pytest.approx(figures["accuracy"])
+    text = command("evaluate", classifier, "--data", folder / "test.tsv")[0]
+    assert "labels (rows)" in text and "precision  recall      F1" in text and "weighted average" in text
 
 
 def test_as_many_lines_out_as_in(run, classifier: Path) -> None:
@@ -159,7 +162,7 @@ def test_a_classifier_starts_from_a_masked_language_model(command: Command, mask
         (["train", "classifier", "--out", "o"], "no data: give --data"),
         (["train", "classifier", "--data", "missing.tsv", "--out", "o"], "missing.tsv"),
         (["train", "tagger", "--data", "{train}", "--from", "nowhere", "--out", "o"], "no model folder nowhere"),
-        (["train", "classifier", "--data", "{text}", "--out", "{new}"], "No example is left for training"),
+        (["train", "classifier", "--data", "{text}", "--out", "{new}"], "heedful: no example is left for training"),
         (["train", "classifier", "--data", "{train}", "--preset", "gpt2_small", "--out", "o"], "unknown preset"),
         (["classify", "{tagger}", "text"], "holds no classifier: its task is 'tagging'"),
         (["classify", "{classifier}", "--top", "0", "text"], "--top is 0"),

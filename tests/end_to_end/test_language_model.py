@@ -52,7 +52,10 @@ def test_evaluation_over_the_whole_text(run, model: Path, tmp_path: Path) -> Non
     ("arguments", "message"),
     [
         (["train", "language-model", "--out", "x"], b"give --text"),
-        (["train", "language-model", "--text", "none.txt", "--out", "x"], b"There is no file none.txt"),
+        (
+            ["train", "language-model", "--text", "none.txt", "--out", "x"],
+            b"heedful: there is no file none.txt: check the name and the folder\n",
+        ),
         (["train", "language-model", "--text", "none.txt", "--out", "x", "--preset", "gpt2_smal"], b"'gpt2_small'"),
         (["train", "language-model", "--text", "none.txt", "--out", "x", "--preset", "translation_tiny"], b"preset"),
         (["generate", "nowhere", "x"], b"no model folder nowhere"),

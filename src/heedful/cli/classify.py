@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heedful.cli.files import parse_resolution
+from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.text_input import TextInput, text_input
 from heedful.config import require
 from heedful.errors import UserError
 
@@ -19,18 +21,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.argument("inputs", nargs=-1, metavar="[TEXT | IMAGE]...")
+@text_input("[TEXT | IMAGE]...")
 @click.option("--top", type=int, default=1, show_default=True, help="Labels for each, the likeliest first.")
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line.")
 @click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
-@click.option("--batch-size", type=int, default=64, show_default=True, help="Texts at a time; does not change results.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def classify(model: str, inputs: tuple[str, ...], device: str, top: int, **options: Any) -> None:
+@batch_size_option(64)
+@device_option
+def classify(model: str, given: TextInput, device: str, top: int, **options: Any) -> None:
     """Label texts, or tell what images show.
 
-    Texts are those given, or lines of standard input; a tab separates the two texts of a pair. Each text gives one
-    line: label, tab, probability, and so on for --top. A blank line stays blank. Images are files; each gives a line
-    that begins with its name.
+    Texts are those given, the lines of --input, or those of standard input; a tab separates the two texts of a pair.
+    Each text gives one line: label, tab, probability, and so on for --top. A blank line stays blank. Images are files;
+    each gives a line that begins with its name.
 
     \b
     heedful classify sentiment "What a film!"
@@ -42,28 +44,24 @@ def classify(model: str, inputs: tuple[str, ...], device: str, top: int, **optio
     from heedful.pipelines.loading import load
 
     require(top, "--top", 1)
+    require(options["batch_size"], "--batch-size", 1)
     pipeline = load(model, device)
     if isinstance(pipeline, ImageClassifier):
-        _images(pipeline, inputs, top, options)
+        _images(pipeline, given, top, options)
     elif isinstance(pipeline, Classifier):
-        _texts(pipeline, inputs, top, options)
+        _texts(pipeline, given, top, options)
     else:
         raise UserError(f"{model} holds no classifier: its task is {pipeline.config.task!r}")
 
 
-def _texts(pipeline: Classifier, texts: tuple[str, ...], top: int, options: dict[str, Any]) -> None:
-    from heedful.cli.lines import answer_lines, remarks_on_lines
+def _texts(pipeline: Classifier, given: TextInput, top: int, options: dict[str, Any]) -> None:
+    from heedful.cli.lines import answer_lines
 
-    def answer(lines: list[str]) -> list[str]:
+    def answer(first: int, lines: list[str]) -> list[str]:
         found = pipeline.classify([_text(line) for line in lines], batch_size=options["batch_size"])
         return [_written(each, top, options["as_json"]) for each in found]
 
-    if not texts:
-        answer_lines(answer)
-        return
-    with remarks_on_lines(1):
-        answers = answer(list(texts))
-    click.echo("\n".join(answers))
+    answer_lines(given, answer)
 
 
 def _text(line: str) -> str | tuple[str, str]:
@@ -71,7 +69,8 @@ def _text(line: str) -> str | tuple[str, str]:
     return (first, second) if tab else first
 
 
-def _images(pipeline: ImageClassifier, files: tuple[str, ...], top: int, options: dict[str, Any]) -> None:
+def _images(pipeline: ImageClassifier, given: TextInput, top: int, options: dict[str, Any]) -> None:
+    files = given.texts
     if not files:
         raise UserError("no images: name one or more image files behind the model")
     resolution = parse_resolution(options["resolution"])

@@ -3,44 +3,101 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
+
+from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.text_input import TextInput, text_input
+from heedful.files import TEMPORARY
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @click.command()
 @click.argument("model")
-@click.option("--out", metavar="FILE.npy", help="Write an array of numpy; without it, a JSON array a line.")
+@text_input()
+@click.option("--out", metavar="FILE.npy", help="Write an array of numpy; without it, a JSON array per line.")
 @click.option("--pooling", type=click.Choice(["mean", "class_token"]), help="By default as the model was trained.")
 @click.option("--normalize/--no-normalize", default=True, show_default=True, help="Give vectors of length 1.")
-@click.option("--batch-size", type=int, default=64, show_default=True, help="Texts at a time; does not change results.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def embed(model: str, out: str | None, pooling: str | None, normalize: bool, batch_size: int, device: str) -> None:
-    """Turn lines of standard input into vectors, with an encoder of any task.
+@batch_size_option(64)
+@device_option
+def embed(
+    model: str,
+    given: TextInput,
+    out: str | None,
+    pooling: str | None,
+    normalize: bool,
+    batch_size: int,
+    device: str,
+) -> None:
+    """Turn lines of text into vectors, with an encoder of any task.
+
+    Texts are those given, the lines of --input, or those of standard input. Each gives a vector, a blank line too.
 
     \b
+    heedful embed my-bert "A dog runs."
     heedful embed my-bert --out vectors.npy < sentences.txt
     """
-    import numpy as np
-
-    from heedful.cli.lines import answer_lines, input_lines, load_as, remarks_on_lines
+    from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
+    from heedful.config import require
     from heedful.errors import UserError
     from heedful.pipelines.encoder import Encoder
 
+    require(batch_size, "--batch-size", 1)
     pipeline: Encoder = load_as(Encoder, model, device, "encoder")
 
     def vectors(lines: list[str]) -> np.ndarray:
         return pipeline.embed(lines, pooling=pooling, normalize=normalize, batch_size=batch_size)  # type: ignore[arg-type]
 
     if out is None:
-        answer_lines(lambda lines: [json.dumps(row.tolist()) for row in vectors(lines)])
+        answer_lines(given, lambda first, lines: [json.dumps(row.tolist()) for row in vectors(lines)])
         return
-    groups = [vectors([])]
-    for first, lines in input_lines():
-        with remarks_on_lines(first):
-            groups.append(vectors(lines))
+
+    def groups() -> Iterator[np.ndarray]:
+        yield vectors([])
+        for first, lines in given.lines():
+            with remarks_on_lines(first):
+                found = vectors(lines)
+            yield found
+
     try:
-        with Path(out).open("wb") as file:
-            np.save(file, np.concatenate(groups))
+        _save(Path(out), groups())
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}") from None
+
+
+def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
+    """Write groups of rows as one array, which takes its name when it is complete; no more than one is held."""
+    import numpy as np
+
+    if path.exists() and not path.is_file():  # a device or a pipe: the number of rows must come first
+        with path.open("wb") as file:
+            np.save(file, np.concatenate(list(groups)))
+        return
+    temporary, count = path.with_name(f"{TEMPORARY}{path.name}"), 0
+    try:
+        with temporary.open("wb") as file:
+            for group in groups:
+                if not count:  # numpy leaves room in it for any number of rows
+                    file.seek(0)
+                    _write_header(file, group, 0)
+                count += len(group)
+                file.write(group.tobytes())
+            file.seek(0)
+            _write_header(file, group, count)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_header(file: BinaryIO, rows: np.ndarray, count: int) -> None:
+    """Begin an array of so many rows such as these."""
+    from numpy.lib import format as numpy_format
+
+    shape = (count, *rows.shape[1:])
+    header = {"descr": numpy_format.dtype_to_descr(rows.dtype), "fortran_order": False, "shape": shape}
+    numpy_format.write_array_header_1_0(file, header)

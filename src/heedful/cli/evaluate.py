@@ -20,6 +20,7 @@ Options = dict[str, Any]
 @click.argument("model")
 @click.option("--source", metavar="FILE", help="Translation: source text of the test set.")
 @click.option("--reference", metavar="FILE", help="Translation: its translation by people, line by line.")
+@click.option("--tsv", metavar="FILE", help="Translation: source, tab, reference, in place of the two above.")
 @click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
 @click.option("--data", metavar="FILE", multiple=True, help="Classifiers and taggers: labelled text, as for training.")
 @click.option("--images", metavar="FOLDER", help="Images: a sub-folder for each class.")
@@ -45,10 +46,12 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     """Measure a model on a test set.
 
     Translation: BLEU, chrF, perplexity, sentences a second. Language models: perplexity and bits per byte over the
-    whole text. Classifiers, of images too, and taggers: accuracy, macro F1 and which label was taken for which.
+    whole text. Classifiers, of images too, and taggers: accuracy, precision, recall and F1 of each label, their
+    averages, and which label was taken for which; of tags such as B-PERSON, I-PERSON and O also those of entities.
 
     \b
     heedful evaluate en-de --source test.en --reference test.de
+    heedful evaluate en-de --tsv test.tsv
     heedful evaluate my-gpt --text test.txt
     heedful evaluate sentiment --data test.tsv
     heedful evaluate my-vit --images test/ --resolution 40
@@ -67,18 +70,20 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
         name = task.replace("_", " ")
         raise UserError(f"the task of {model} is {name}: --precision and --shortlist are for translation")
     figures, lines = evaluation(model, options)
-    click.echo(json.dumps(figures, indent=1) if as_json else "\n".join(lines))
+    click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))
 
 
 def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
-    from heedful.cli.files import read_aligned
+    from heedful.cli.files import read_aligned, read_pairs
     from heedful.cli.translate import number_of_workers
     from heedful.decoding.options import DecodingOptions
     from heedful.evaluation import evaluate_translation
     from heedful.line_translation import LineSettings
 
-    source = options["source"]
-    sources, references = read_aligned(source, options["reference"])
+    source, reference, tsv = (options[name] for name in ("source", "reference", "tsv"))
+    if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
+        raise UserError(f"the task of {model} is translation: give --source and --reference, or --tsv")
+    sources, references = read_pairs(tsv) if tsv else read_aligned(source, reference)
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     settings = LineSettings(
         model,
@@ -91,7 +96,7 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
     )
 
     def remark(number: int, text: str) -> None:
-        click.echo(f"heedful: line {number} of {source} {text}", err=True)
+        click.echo(f"heedful: line {number} of {tsv or source} {text}", err=True)
 
     workers = number_of_workers(options["workers"], options["device"])
     result = evaluate_translation(settings, workers, sources, references, remark)
@@ -124,6 +129,7 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
 def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.label_evaluation import evaluate_labels
+    from heedful.label_tables import label_lines
     from heedful.pipelines.classifier import Classifier
     from heedful.pipelines.loading import load
     from heedful.pipelines.tagger import Tagger
@@ -134,7 +140,7 @@ def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     return asdict(result), [
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} labels",
         f"macro F1  {result.macro_f1:.4f}",
-        *result.confusion_lines(),
+        *label_lines(result),
     ]
 
 
@@ -142,6 +148,7 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import parse_resolution
     from heedful.data.labelled_images import open_images
     from heedful.image_evaluation import evaluate_images
+    from heedful.label_tables import label_lines
     from heedful.pipelines.image_classifier import ImageClassifier
     from heedful.pipelines.loading import load
 
@@ -160,13 +167,13 @@ def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} images",
         f"macro F1  {result.macro_f1:.4f}",
         f"speed     {result.count / seconds:,.0f} images/s",
-        *result.confusion_lines(),
+        *label_lines(result),
     ]
 
 
 # By the task in config.json: the options that are needed, and what measures.
 EVALUATIONS: dict[str, tuple[tuple[str, ...], Callable[[str, Options], tuple[dict[str, Any], list[str]]]]] = {
-    "translation": (("source", "reference"), _translation),
+    "translation": ((), _translation),
     "language_model": (("text",), _language_model),
     "image_classifier": ((), _images),
     "classification": (("data",), _labels),

@@ -45,6 +45,19 @@ def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
+def read_pairs(file: str) -> tuple[list[str], list[str]]:
+    """The two columns of a TSV file; a blank line is a pair of blank texts."""
+    pairs = []
+    for number, line in enumerate(read_texts(file), 1):
+        source, tab, target = line.partition("\t")
+        if line.strip() and not tab:
+            raise UserError(f"line {number} of {file} has no tab: write source, tab, target")
+        pairs.append((source, target.partition("\t")[0]))
+    if not pairs:
+        raise UserError(f"{file} is empty")
+    return [source for source, _ in pairs], [target for _, target in pairs]
+
+
 def read_whole_texts(patterns: tuple[str, ...]) -> list[str]:
     """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
     texts = []

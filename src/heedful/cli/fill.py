@@ -4,30 +4,69 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
+
+from heedful.cli.options import device_option
+from heedful.cli.text_input import TextInput, text_input
+
+if TYPE_CHECKING:
+    from heedful.pipelines.masked_language_model import Filling, MaskedLanguageModel
 
 
 @click.command()
 @click.argument("model")
-@click.argument("text")
+@text_input()
 @click.option("--top", type=int, default=5, show_default=True, help="Words for each mask, the likeliest first.")
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON array a mask.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def fill(model: str, text: str, top: int, as_json: bool, device: str) -> None:
-    """Guess the words behind each [MASK] of a text: a line with word, tab, probability for each guess.
+@click.option("--json", "as_json", is_flag=True, help="Write JSON: an array per mask, or, of lines, one per line.")
+@device_option
+def fill(model: str, given: TextInput, top: int, as_json: bool, device: str) -> None:
+    """Guess the words behind each [MASK] of a text.
 
-    The guesses for several masks are separated by blank lines.
+    One text behind the model gives a line with word, tab, probability for each guess; the guesses for several masks
+    are separated by blank lines. Several texts, --input and standard input give one line for each line, with the same
+    columns one after the other, mask by mask. A blank line stays blank.
 
     \b
     heedful fill my-bert "The [MASK] barks."
+    heedful fill my-bert --top 1 < in.txt > out.tsv
     """
-    from heedful.cli.lines import load_as
+    from heedful.cli.lines import answer_lines, load_as
+    from heedful.config import require
     from heedful.pipelines.masked_language_model import MaskedLanguageModel
 
+    require(top, "--top", 1)
     pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, device, "masked language model")
+    if len(given.texts) != 1:
+        answer_lines(given, lambda first, lines: _lines(pipeline, first, lines, top, as_json))
+        return
+    (text,) = given.whole_texts("a text")
     found = pipeline.fill(text, top)
     if as_json:
-        click.echo("\n".join(json.dumps([asdict(each) for each in guesses], ensure_ascii=False) for guesses in found))
-        return
-    click.echo("\n\n".join("\n".join(f"{each.token}\t{each.probability:.6f}" for each in group) for group in found))
+        click.echo("\n".join(json.dumps([asdict(each) for each in group], ensure_ascii=False) for group in found))
+    else:
+        click.echo("\n\n".join("\n".join(_columns(each) for each in group) for group in found))
+
+
+def _columns(guess: Filling) -> str:
+    return f"{guess.token}\t{guess.probability:.6f}"
+
+
+def _lines(pipeline: MaskedLanguageModel, first: int, lines: list[str], top: int, as_json: bool) -> list[str]:
+    """A line for each line; one in which nothing can be guessed stays blank, and is told of."""
+    from heedful.errors import UserError
+
+    answers = []
+    for number, line in enumerate(lines, first):
+        try:
+            found = pipeline.fill(line, top) if line.strip() else []
+        except UserError as error:
+            click.echo(f"heedful: line {number} stays blank: {error}", err=True)
+            found = []
+        if as_json and found:
+            masks = [[asdict(each) for each in group] for group in found]
+            answers.append(json.dumps(masks, ensure_ascii=False))
+        else:
+            answers.append("\t".join(_columns(each) for group in found for each in group))
+    return answers

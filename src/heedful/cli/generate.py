@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from heedful.cli.options import device_option
+from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.argument("prompt", required=False)
+@text_input("[PROMPT]...")
 @click.option("--max-tokens", type=int, default=200, show_default=True, help="Most tokens to generate.")
 @click.option(
     "--temperature", type=float, default=0.8, show_default=True, help="Below 1 is less random; 0 is the likeliest text."
@@ -28,22 +31,28 @@ if TYPE_CHECKING:
 @click.option("--samples", type=int, default=1, show_default=True, help="Texts to generate, separated by blank lines.")
 @click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; can be given several times.")
 @click.option("--interactive", is_flag=True, help="Ask for a prompt again and again.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def generate(model: str, prompt: str | None, interactive: bool, device: str, **options: Any) -> None:
+@click.option("--lines", is_flag=True, help="Each line is a prompt, and what continues it ends with the line.")
+@device_option
+def generate(model: str, given: TextInput, interactive: bool, lines: bool, device: str, **options: Any) -> None:
     """Continue a text, written out as it is generated.
 
-    Without PROMPT it is read from standard input. A prompt longer than the model's context is cut to its last half
-    context; a text that fills the context goes on from its own last half.
+    Without PROMPT it is all of --input or of standard input, without the end of the last line, or nothing, if that is
+    a terminal. With --lines each line gives one line, or as many as --samples; blank lines stay blank. A prompt longer
+    than the model's context is cut to its last half context; a text that fills the context goes on from its own last
+    half.
 
     \b
     heedful generate my-gpt "Once upon a time"
     heedful generate my-gpt "ROMEO:" --samples 3 --top-p 0.9 --stop "JULIET:"
+    heedful generate my-gpt --lines < prompts.txt > continued.txt
     heedful generate my-gpt --interactive
     """
     from heedful.pipelines.language_model import LanguageModel
     from heedful.pipelines.loading import load
     from heedful.pipelines.text_generation import GenerationOptions
 
+    if interactive and (given.is_given or lines):
+        raise UserError("--interactive asks for prompts: give none, and neither --input nor --lines")
     settings = GenerationOptions(**options)
     pipeline = load(model, device)
     if not isinstance(pipeline, LanguageModel):
@@ -51,9 +60,27 @@ def generate(model: str, prompt: str | None, interactive: bool, device: str, **o
     if interactive:
         _converse(pipeline, settings)
         return
-    if prompt is None:
-        prompt = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "replace")
-    _write(pipeline, prompt, settings)
+    if lines:
+        _answer_lines(pipeline, given, settings)
+        return
+    prompts = [""] if given.waits_for_a_terminal and not given.is_given else given.whole_texts("a prompt")
+    for number, prompt in enumerate(prompts):
+        if number:
+            click.echo()
+        _write(pipeline, prompt, settings)
+
+
+def _answer_lines(pipeline: LanguageModel, given: TextInput, settings: GenerationOptions) -> None:
+    from heedful.cli.lines import answer_lines
+
+    settings = replace(settings, stop=(*settings.stop, "\n"))
+
+    def answer(first: int, prompts: list[str]) -> list[str]:
+        found = pipeline.generate(prompts, settings, first_index=first - 1)
+        pairs = zip(prompts, found, strict=True)
+        return [text.replace("\r", " ") if prompt.strip() else "" for prompt, texts in pairs for text in texts]
+
+    answer_lines(given, answer, settings.samples)
 
 
 def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) -> None:

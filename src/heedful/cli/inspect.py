@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heedful.cli.options import device_option
+from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.argument("text", required=False)
+@text_input("[TEXT]")
 @click.option(
     "--target",
     metavar="TEXT",
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="FILE", help="Where the page goes; by default attention.html, or training.html.")
 @click.option("--json", "as_json", is_flag=True, help="Write the data as JSON, to standard output or to --out.")
 @click.option("--training", is_flag=True, help="Look at the training run in the folder: its curves, and what they say.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+@device_option
 def inspect(
     model: str,
-    text: str | None,
+    given: TextInput,
     target: str | None,
     image: str | None,
     resolution: str | None,
@@ -45,7 +47,8 @@ def inspect(
 
     The page has all heads as small maps, each of them in detail, as a matrix or as lines between tokens, the rollout,
     entropy and mean distance, and for each output token its probability and the runners-up. Of images, attention is
-    drawn over the patches. A translation that is not given with --target is decoded first.
+    drawn over the patches. A translation that is not given with --target is decoded first. The text is the one given,
+    or all of --input or of standard input.
 
     \b
     heedful inspect en-de "A dog runs." --out attention.html
@@ -55,20 +58,20 @@ def inspect(
     heedful inspect en-de --training
     """
     if training:
-        if as_json or any(each is not None for each in (text, target, image, resolution)):
+        if as_json or given.is_given or any(each is not None for each in (target, image, resolution)):
             raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
         from heedful.inspection.training import training_page
 
         _write(training_page(Path(model)), out or "training.html")
         return
     if image is not None:
-        if text is not None or target is not None:
+        if given.is_given or target is not None:
             raise UserError("--image looks at an image: it takes no text and no --target")
         maps = _image_maps(model, image, resolution, device)
     else:
         if resolution is not None:
             raise UserError("--resolution is the size of an image: give --image FILE too")
-        maps = _text_maps(model, text, target, device)
+        maps = _text_maps(model, given, target, device)
     if not as_json:
         _write(maps.html(), out or "attention.html")
         return
@@ -79,14 +82,17 @@ def inspect(
         _write(data + "\n", out)
 
 
-def _text_maps(model: str, text: str | None, target: str | None, device: str) -> AttentionMaps:
+def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:
     from heedful.pipelines.image_classifier import ImageClassifier
     from heedful.pipelines.loading import load
 
+    if len(given.texts) > 1:
+        raise UserError(f"there are {len(given.texts)} texts behind the model: give one, in quotes")
     pipeline = load(model, device)
     if isinstance(pipeline, ImageClassifier):
         raise UserError(f"{model} tells what images show: give --image FILE")
-    if text is None:
+    (text,) = given.whole_texts("a text to look at")
+    if not text and not given.is_given:
         raise UserError(f'no text to look at: give it behind the model, as in heedful inspect {model} "A dog runs."')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
 
 import click
 
 import heedful
+from heedful.cli.usage_errors import Commands, usage_message, within_a_line
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory, out_of_memory
 
@@ -29,36 +29,29 @@ VERBS = {
     "score": "Give the log-probability of given translations.",
     "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
+    "doctor": "Check that heedful can work on this machine.",
     "import": "Make a heedful model of a Hugging Face folder.",
     "export": "Make a model for CTranslate2 of a heedful model.",
     "bench": "Measure heedful beside other toolkits.",
 }
 
 
-class _Verbs(click.Group):
+class _Verbs(Commands):
     """The verbs, imported only when called: help must not wait for torch."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        # `import` is a word of the language itself.
-        place = "import_" if name == "import" else name
-        command: click.Command = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
-        return command
+        if name in VERBS and name not in self.commands:
+            # `import` is a word of the language itself.
+            place = "import_" if name == "import" else name
+            self.commands[name] = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
+        return super().get_command(context, name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
-
-    def resolve_command(self, context: click.Context, arguments: list[str]) -> Any:
-        if arguments and arguments[0] not in VERBS:
-            from heedful.config import nearest
-
-            raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], list(VERBS))}")
-        return super().resolve_command(context, arguments)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -94,12 +87,11 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         fail("memory ran out: try a smaller --batch-size or fewer --workers")
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        fail(usage_message(error))
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def fail(text: str) -> None:
     """Say what is wrong and exit with 2."""
-    print(f"heedful: {text}", file=sys.stderr)
+    print(f"heedful: {within_a_line(text)}", file=sys.stderr)
     sys.exit(2)

@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+from heedful.cli.options import device_option
+from heedful.cli.text_input import TextInput, text_input
+from heedful.errors import UserError
+
+if TYPE_CHECKING:
+    from heedful.pipelines.translator import Score
 
 
 @click.command()
 @click.argument("model")
-@click.option("--source", required=True, metavar="FILE", help="Source text.")
-@click.option("--target", required=True, metavar="FILE", help="Its translation, line by line.")
+@text_input()
+@click.option("--source", metavar="FILE", help="Source text, in place of pairs.")
+@click.option("--target", metavar="FILE", help="Its translation, line by line.")
 @click.option("--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def score(model: str, source: str, target: str, tokens: bool, device: str) -> None:
+@device_option
+def score(model: str, given: TextInput, source: str | None, target: str | None, tokens: bool, device: str) -> None:
     """Give the log-probability of given translations, one line for each pair.
+
+    Pairs are source, tab, translation: those given, the lines of --input, or those of standard input; or two files
+    hold the two sides. A blank line stays blank.
 
     \b
     heedful score en-de --source test.en --target test.de
+    heedful score en-de < pairs.tsv
     """
     from heedful.cli.files import read_aligned
+    from heedful.cli.lines import answer_lines
     from heedful.pipelines.loading import load_translator
 
+    if (source is None) != (target is None):
+        raise UserError("--source and --target belong together: give both, or pairs in place of them")
+    if source is not None and given.is_given:
+        raise UserError("--source and --target are there, and pairs too: give one of them")
     translator = load_translator(model, device)
-    for result in translator.score(*read_aligned(source, target)):
-        columns = [f"{result.log_probability:.6f}"]
-        if tokens:
-            columns.append(" ".join(f"{each:.4f}" for each in result.token_scores))
-        click.echo("\t".join(columns))
+
+    def lines_of(sources: list[str], targets: list[str], first: int) -> list[str]:
+        scores = translator.score(sources, targets, first_index=first - 1)
+        pairs = zip(scores, sources, targets, strict=True)
+        return [_line(each, tokens) if (a + b).strip() else "" for each, a, b in pairs]
+
+    def answer(first: int, lines: list[str]) -> list[str]:
+        pairs = [_pair(number, line) for number, line in enumerate(lines, first)]
+        return lines_of([pair[0] for pair in pairs], [pair[1] for pair in pairs], first)
+
+    if source is None or target is None:
+        answer_lines(given, answer)
+    else:
+        click.echo("\n".join(lines_of(*read_aligned(source, target), 1)))
+
+
+def _pair(number: int, line: str) -> tuple[str, str]:
+    source, tab, target = line.partition("\t")
+    if line.strip() and not tab:
+        raise UserError(f"line {number} has no tab: write a source text, a tab and its translation")
+    return source, target
+
+
+def _line(result: Score, tokens: bool) -> str:
+    total = f"{result.log_probability:.6f}"
+    return "\t".join([total, " ".join(f"{each:.4f}" for each in result.token_scores)]) if tokens else total

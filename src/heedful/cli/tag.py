@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import click
 
+from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.text_input import TextInput, text_input
+
 
 @click.command()
 @click.argument("model")
-@click.option("--batch-size", type=int, default=64, show_default=True, help="Texts at a time; does not change results.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def tag(model: str, batch_size: int, device: str) -> None:
+@text_input()
+@batch_size_option(64)
+@device_option
+def tag(model: str, given: TextInput, batch_size: int, device: str) -> None:
     """Tag words: a line of words between spaces gives a line with as many tags.
 
+    Texts are those given, the lines of --input, or those of standard input. A blank line stays blank.
+
     \b
+    heedful tag my-tagger "Anna lives in Rome"
     heedful tag my-tagger < sentences.txt > tags.txt
     """
     from heedful.cli.lines import answer_lines, load_as
+    from heedful.config import require
     from heedful.pipelines.tagger import Tagger
 
+    require(batch_size, "--batch-size", 1)
     pipeline: Tagger = load_as(Tagger, model, device, "tagger")
 
-    def answer(lines: list[str]) -> list[str]:
+    def answer(first: int, lines: list[str]) -> list[str]:
         return [" ".join(word.tag for word in words) for words in pipeline.tag(lines, batch_size=batch_size)]
 
-    answer_lines(answer)
+    answer_lines(given, answer)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
 
@@ -37,9 +38,14 @@ SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
 ]
 
 
-@click.group()
+@click.group(cls=Commands)
 def train() -> None:
-    """Train a model from your own files."""
+    """Train a model from your own files.
+
+    \b
+    heedful train translation --source train.en --target train.de --out en-de
+    heedful train language-model --text book.txt --out my-gpt
+    """
 
 
 def job(command: Command) -> click.Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.files import one_file
 from heedful.cli.options import precision_option
 from heedful.cli.startup import imports_that_stay
-from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
+from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
-
-READ_BYTES = 1 << 16
 
 if TYPE_CHECKING:
     from heedful.line_translation import LineSettings
@@ -26,12 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.option(
-    "--input",
-    "input_file",
-    metavar="FILE",
-    help="Read from a file (.gz, .xz too) in place of standard input.",
-)
+@text_input()
 @click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
 @click.option(
     "--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step; 1 is greedy search."
@@ -83,13 +74,14 @@ if TYPE_CHECKING:
     "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def translate(model: str, input_file: str | None, output_file: str | None, **options: Any) -> None:
+def translate(model: str, given: TextInput, output_file: str | None, **options: Any) -> None:
     """Translate lines of text, from standard input to standard output.
 
-    Each line of input gives one line of output, in the same order; blank lines stay blank. Columns are
-    separated by tabs.
+    Texts are those given, the lines of --input, or those of standard input. Each line of input gives one line of
+    output, in the same order; blank lines stay blank. Columns are separated by tabs.
 
     \b
+    heedful translate en-de "A dog runs."
     heedful translate en-de < in.txt > out.txt
     echo 'A dog runs.' | heedful translate en-de --nbest 3 --scores
     heedful translate en-de --precision int8 < in.txt > out.txt
@@ -100,11 +92,7 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
-        if input_file and input_file != STANDARD_INPUT:
-            read = partial(next, unpacked_blocks(one_file(input_file)), b"")
-        else:
-            # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
-            read = partial(io.FileIO(sys.stdin.fileno(), closefd=False).read, READ_BYTES)
+        read = given.reader()
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
         advance, tell = stack.enter_context(_line_count())
 

@@ -1,5 +1,6 @@
 """Text to token ids and back: byte-level subwords, which lose no character, or single characters."""
 
+import codecs
 import json
 import math
 from collections.abc import Iterable
@@ -20,9 +21,27 @@ SMALLEST_VOCABULARY = 256 + len(SPECIAL_TOKENS)
 
 # A word with the space before it, one digit, a run of other signs, or white space. Marks belong to their
 # letters: without that, words of many scripts (such as Devanagari) would be cut at each vowel sign.
-_BYTES = decoders.ByteLevel()
 _WORD_PATTERN = r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
+
+
+def _byte_of_sign() -> dict[str, int]:
+    """The bytes by the signs that byte-level vocabularies spell them with: themselves, or what is free from 256 up."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+_BYTE_OF_SIGN = _byte_of_sign()
+_BYTES_AS_LABELS = "heedful.bytes_as_labels"
+
+
+def _label_bytes(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(f"<{byte:02X}>" for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(_BYTES_AS_LABELS, _label_bytes)
 
 
 def choose_vocabulary_size(num_characters: int) -> int:
@@ -153,10 +172,16 @@ class Tokenizer:
         """How the vocabulary spells a subword."""
         return str(self._engine.id_to_token(token))
 
-    def token_text(self, token: int) -> str:
-        """What one subword stands for, with its leading space, if it has one."""
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes that one subword stands for; a byte-level one may hold a part of a character only."""
         name = self._engine.id_to_token(token) or ""
-        return str(_BYTES.decode([name])) if self._byte_level else name
+        if self._byte_level and all(sign in _BYTE_OF_SIGN for sign in name):
+            return bytes(_BYTE_OF_SIGN[sign] for sign in name)
+        return str(name).encode("utf-8")
+
+    def token_text(self, token: int) -> str:
+        """What one subword stands for, with its leading space, if it has one; a part of a character as <E4><B8>."""
+        return self.token_bytes(token).decode("utf-8", _BYTES_AS_LABELS)
 
     def word_of_token(self, ids: Iterable[int]) -> list[int]:
         """For each subword, the number of the word that it is part of; words are separated by spaces."""

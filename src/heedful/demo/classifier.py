@@ -16,6 +16,7 @@ from heedful.demo.folder import fresh_folder
 from heedful.files import write_file
 from heedful.jobs.labels import ClassifierData
 from heedful.label_evaluation import evaluate_labels
+from heedful.label_tables import confusion_lines
 from heedful.pipelines.classification import Classification
 from heedful.pipelines.classifier import Classifier
 from heedful.pipelines.loading import load
@@ -92,7 +93,7 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
     console.print(table)
     evaluation = result.evaluation
     console.print(f"right answers: {evaluation.accuracy:.1%} of {evaluation.count:,} unseen phrases", highlight=False)
-    console.print(Text("\n".join(evaluation.confusion_lines()) + "\n"), soft_wrap=True)
+    console.print(Text("\n".join(confusion_lines(evaluation)) + "\n"), soft_wrap=True)
     console.print(Text(f"what it attended to in the first phrase: open {result.page} in a browser\n"), soft_wrap=True)
     console.print(
         Text(f"""next:

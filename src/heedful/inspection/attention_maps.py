@@ -28,7 +28,10 @@ Write = Callable[[NDArray[np.floating]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """The exact weights of all layers and heads, the sequences that they lie between, and what the model answered."""
+    """The exact weights of all layers and heads, the sequences that they lie between, and what the model answered.
+
+    `texts` are what was read, and what was written: labels of a sequence may be parts of characters.
+    """
 
     model: str
     family: str
@@ -36,6 +39,7 @@ class AttentionMaps:
     maps: list[AttentionMap]
     outputs: tuple[Prediction, ...] = ()
     image: PatchImage | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> list[Kind]:
@@ -91,6 +95,7 @@ class AttentionMaps:
             "format": FORMAT,
             "model": self.model,
             "family": self.family,
+            "texts": list(self.texts),
             "sequences": {name: each.labels for name, each in self.sequences.items()},
             "maps": [self._entry(each, write) for each in self.maps],
             "rollouts": [

@@ -17,7 +17,7 @@ class Classifier(Encoder):
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
-        return encoder_attention(self, self.framed(text, target), Answers(None, self.config.labels.__getitem__))
+        return encoder_attention(self, *self.framed(text, target), Answers(None, self.config.labels.__getitem__))
 
     def classify(self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE) -> list[Classification]:
         """Label texts, in order; a pair is a tuple, and a blank text has no label."""

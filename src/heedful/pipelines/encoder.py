@@ -72,14 +72,15 @@ class Encoder:
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`."""
-        return encoder_attention(self, self.framed(text, target))
+        return encoder_attention(self, *self.framed(text, target))
 
-    def framed(self, text: Text, target: str | None) -> Framed:
-        """A text, or the pair of it and `target`, as the model reads it; it must not be blank."""
+    def framed(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...]]:
+        """A text, or the pair of it and `target`, as the model reads it, and as people do; it must not be blank."""
         whole = text if target is None or isinstance(text, tuple) else (text, target)
         if not "".join(whole).strip():
             raise UserError("the text is blank: give one that the model can look at")
-        return self.frame([whole])[0]
+        texts = (whole,) if isinstance(whole, str) else whole
+        return self.frame([whole])[0], tuple(clean_text(each) for each in texts)
 
     def frame(self, texts: Sequence[Text]) -> list[Framed]:
         """The texts as the model reads them, with a warning for each that is too long for it."""

@@ -34,7 +34,9 @@ class Answers:
         return predictions(logits[places], [None] * len(places), self.name, [("source", each) for each in places])
 
 
-def encoder_attention(encoder: Encoder, framed: Framed, answers: Answers | None = None) -> AttentionMaps:
+def encoder_attention(
+    encoder: Encoder, framed: Framed, texts: tuple[str, ...], answers: Answers | None = None
+) -> AttentionMaps:
     """The maps of all layers, and what the head answers, if there is something to be answered."""
     model, name = encoder.model, encoder.tokenizer.token_text
     check_length(len(framed.ids), None)
@@ -47,4 +49,4 @@ def encoder_attention(encoder: Encoder, framed: Framed, answers: Answers | None 
     maps = recording.maps("encoder", "blocks.{}.attention", "source", "source")
     sequences = {"source": Positions.in_a_row([name(token) for token in framed.ids])}
     outputs = () if answers is None else answers.given(logits)
-    return AttentionMaps(encoder.name, encoder.config.family, sequences, maps, outputs)
+    return AttentionMaps(encoder.name, encoder.config.family, sequences, maps, outputs, texts=texts)

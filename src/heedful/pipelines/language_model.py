@@ -51,12 +51,17 @@ class LanguageModel:
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self.language = Language(self.model, self.tokenizer)
 
-    def generate(self, prompts: str | Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]:
-        """For each prompt the texts that continue it, as many as `options.samples`."""
+    def generate(
+        self, prompts: str | Sequence[str], options: GenerationOptions | None = None, *, first_index: int = 0
+    ) -> list[list[str]]:
+        """For each prompt the texts that continue it, as many as `options.samples`.
+
+        `first_index` is the number of the first prompt in a longer series: texts are drawn by seed and number.
+        """
         options = options or GenerationOptions()
         texts = [prompts] if isinstance(prompts, str) else list(prompts)
         pieces: dict[int, list[str]] = {number: [] for number in range(len(texts) * options.samples)}
-        for number, piece in Generation(self.language, texts, options).run():
+        for number, piece in Generation(self.language, texts, options, first_index).run():
             pieces[number].append(piece)
         joined = ["".join(parts) for parts in pieces.values()]
         return [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]

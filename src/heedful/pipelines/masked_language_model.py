@@ -48,7 +48,8 @@ class MaskedLanguageModel(Encoder):
         if target is not None or not isinstance(text, str) or MASK not in text:
             return super().attention(text, target)
         ids, places = self._encode_masked(text)
-        return encoder_attention(self, Framed(ids, len(ids), False), Answers(places, self.tokenizer.token_text))
+        answers = Answers(places, self.tokenizer.token_text)
+        return encoder_attention(self, Framed(ids, len(ids), False), (clean_text(text),), answers)
 
     def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
         """The ids of a text that has masks, and the places of those."""

@@ -83,11 +83,11 @@ class NextWords:
 
     def _goes_on(self, token: int) -> bool:
         """Whether a token goes on with the word before it: with a letter, or with a part of one."""
-        text = self.tokenizer.token_text(token)
+        text = self.tokenizer.token_bytes(token).decode("utf-8", "replace")
         return text[:1] == "\ufffd" or unicodedata.category(text[:1] or " ")[0] in "LM"
 
     def _text(self, word: list[int]) -> str:
         whole = self.tokenizer.decode([*self.prefix, *word])
         if whole.startswith(self.start):
             return whole[len(self.start) :]
-        return "".join(map(self.tokenizer.token_text, word))
+        return b"".join(map(self.tokenizer.token_bytes, word)).decode("utf-8", "replace")

@@ -63,7 +63,7 @@ class Tagger(Encoder):
         if more:
             raise UserError(f"the sentence has more than the {longest} tokens that the model takes: give a shorter one")
         answers = Answers(piece.begins, self.config.labels.__getitem__)
-        return encoder_attention(self, Framed(piece.ids, len(piece.ids), False), answers)
+        return encoder_attention(self, Framed(piece.ids, len(piece.ids), False), (" ".join(words),), answers)
 
     def _tagged(self, words: list[str], logits_NV: np.ndarray) -> list[TaggedWord]:
         best, scores = logits_NV.argmax(1), probabilities(logits_NV)

@@ -42,4 +42,4 @@ def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
         *recording.maps("content", "blocks.{}.attention.content", "source", "source"),
         *recording.maps("query", "blocks.{}.attention.query", "target", "source"),
     ]
-    return AttentionMaps(pipeline.name, pipeline.config.family, sequences, maps, outputs)
+    return AttentionMaps(pipeline.name, pipeline.config.family, sequences, maps, outputs, texts=(text.strip(),))

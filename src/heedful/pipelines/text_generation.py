@@ -127,15 +127,15 @@ class Sample:
 
 
 class Generation:
-    """All samples of all prompts, generated side by side."""
+    """All samples of all prompts, generated side by side; `first` is the number of the first prompt in a series."""
 
-    def __init__(self, language: Language, prompts: Sequence[str], options: GenerationOptions) -> None:
+    def __init__(self, language: Language, prompts: Sequence[str], options: GenerationOptions, first: int = 0) -> None:
         self.model, self.options = language.model, options
         self.pieces: list[tuple[int, str]] = []
         count = options.samples
         self.samples = [
             Sample(language, prompt, options, place * count + number)
-            for place, prompt in enumerate(prompts)
+            for place, prompt in enumerate(prompts, first)
             for number in range(count)
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,7 +48,9 @@ def translation_attention(
         targets = _decoded(translator, sources, beam)
     check_length(max(map(len, targets)), translator.model.longest_target(0), "target")
     pairs = zip(sources, targets, strict=True)
-    return join_maps([_recorded(translator, *pair) for pair in pairs], {"target": "source"})
+    texts = (clean_text(text), " ".join(map(translator.text_of, targets)) if target is None else clean_text(target))
+    maps = join_maps([_recorded(translator, *pair) for pair in pairs], {"target": "source"})
+    return replace(maps, texts=texts)
 
 
 def _targets(translator: Translator, target: str, pieces: int) -> list[list[int]]:

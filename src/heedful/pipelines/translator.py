@@ -207,8 +207,8 @@ class Translator:
         best = nbest[0]
         return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Score]:
-        """The log-probabilities of given translations."""
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, first_index: int = 0) -> list[Score]:
+        """The log-probabilities of given translations; `first_index` is the number of pairs in front of these."""
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
         pairs = list(
@@ -219,7 +219,7 @@ class Translator:
             )
         )
         limit = self.model.longest_target(0)
-        for number, (source, target) in enumerate(pairs, 1):
+        for number, (source, target) in enumerate(pairs, first_index + 1):
             if limit is not None and max(len(source), len(target)) > limit:
                 raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
         order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))

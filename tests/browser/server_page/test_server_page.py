@@ -320,3 +320,12 @@ def test_the_key_is_asked_for(quiet_page) -> None:
     page.one("#api-key").send_keys("secret", Keys.ENTER)
     assert page.output() == "red dog"
     page.run("sessionStorage.clear()")
+
+
+def test_parts_of_a_character_are_found_in_the_text(page) -> None:
+    page.open("copy")
+    labels = [" ", "<E7>", "<8B>", "<97>", " ", "<F0>", "<9F>", "<90>", "<95>", " dog", "⟨end⟩"]
+    program = "return import('/static/words.js').then((words) => words.locateTokens(...arguments))"
+    found = page.run(program, labels, "狗 🐕 dog")
+    places = [each and (each["start"], each["end"]) for each in found]
+    assert places == [None, *[(0, 1)] * 3, None, *[(2, 4)] * 4, (5, 8), None]

@@ -23,11 +23,6 @@ preference.addEventListener("change", showTheme);
 showTheme();
 
 const attention = JSON.parse(document.getElementById("document").textContent);
-const { source, target } = attention.sequences;
-// Special tokens are no part of a text.
-const text = (tokens) => tokens.filter((token) => !/^[⟨<[].+[⟩>\]]$/.test(token)).join("").replaceAll("\u2581", " ");
-const texts = [source, target].filter(Boolean).map((tokens) => text(tokens).trim());
-// A language model's output begins as the text that it reads.
-if (texts[1]?.startsWith(texts[0])) texts.shift();
-document.getElementById("about").textContent = [attention.family.replace("_", "-"), ...texts].join(" · ");
+const parts = [attention.family.replace("_", "-"), ...attention.texts];
+document.getElementById("about").textContent = parts.join(" · ");
 showAttention(document.getElementById("attention"), attention);

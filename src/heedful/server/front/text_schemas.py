@@ -207,6 +207,7 @@ class AttentionAnswer(BaseModel):
     format: int
     model: str
     family: str
+    texts: list[str]
     sequences: dict[str, list[str]]
     maps: list[dict[str, Any]]
     outputs: list[dict[str, Any]]

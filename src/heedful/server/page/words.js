@@ -18,18 +18,49 @@ export function splitWords(text) {
   return words;
 }
 
+const encoder = new TextEncoder();
+
+/** A text, or a label in which bytes that are no whole character stand as <E4>, as a string of a sign for each byte. */
+function bytesOf(label, labelled = false) {
+  const parts = labelled ? label.split(/(<[89A-F][0-9A-F]>)/) : [label];
+  const bytes = parts.flatMap((part, number) => (number % 2 ? [parseInt(part.slice(1), 16)] : [...encoder.encode(part)]));
+  return bytes.map((byte) => String.fromCharCode(byte)).join("");
+}
+
 /** Where each token's label stands in a text, as {start, end}, or null for what is no part of it. */
 export function locateTokens(labels, text) {
+  const bytes = bytesOf(text);
+  const placeOf = characterOfEachByte(text);
   let cursor = 0;
+
+  function find(token) {
+    const start = bytes.indexOf(token, cursor);
+    const passed = start < 0 ? "" : text.slice(placeOf[cursor].start, placeOf[start].start);
+    return passed.trim().length > 12 ? -1 : start;
+  }
+
   return labels.map((label) => {
     const bare = label.trim();
     if (!bare) return null;
-    // Special tokens, and characters cut in two by the tokenizer, are not found: nothing moves.
-    const start = text.indexOf(bare, cursor);
-    if (start < 0 || text.slice(cursor, start).trim().length > 12) return null;
-    cursor = start + bare.length;
-    return { start, end: cursor };
+    // Special tokens are not found: nothing moves.
+    const token = [bytesOf(bare), bytesOf(bare, true)].find((each) => find(each) >= 0);
+    if (token === undefined) return null;
+    const start = find(token);
+    cursor = start + token.length;
+    return { start: placeOf[start].start, end: placeOf[cursor - 1].end };
   });
+}
+
+/** For each byte of a text the character that it is a part of, as {start, end}: a token may be less than a character. */
+function characterOfEachByte(text) {
+  const places = [];
+  let start = 0;
+  for (const character of text) {
+    const place = { start, end: start + character.length };
+    for (let left = encoder.encode(character).length; left > 0; left -= 1) places.push(place);
+    start = place.end;
+  }
+  return places;
 }
 
 /**

@@ -1,0 +1,121 @@
+"""The text that a command works on: arguments, a file or standard input, in the same way for every command."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any
+
+import click
+
+from heedful.cli.files import one_file
+from heedful.data.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
+from heedful.errors import UserError
+
+READ_BYTES = 1 << 16
+END_KEYS = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
+
+
+@dataclass(frozen=True)
+class TextInput:
+    """Where a command's text comes from: arguments, a file, or else standard input."""
+
+    texts: tuple[str, ...] = ()
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.texts and self.file is not None:
+            raise UserError("there is a text behind the model, and --input too: give one of them")
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the command line says what to read."""
+        return bool(self.texts) or self.file is not None
+
+    @property
+    def waits_for_a_terminal(self) -> bool:
+        """Whether somebody would have to type the text."""
+        return not self.texts and self.file in (None, STANDARD_INPUT) and sys.stdin is not None and sys.stdin.isatty()
+
+    def reader(self, hint: str = "one text per line") -> Callable[[], bytes]:
+        """What gives the bytes that there are, at the latest when there are some, and none at the end.
+
+        An argument is one line: line breaks in it count as spaces.
+        """
+        if self.texts:
+            self._tell_of_files()
+            lines = (_bytes(text).replace(b"\n", b" ") + b"\n" for text in self.texts)
+            return partial(next, lines, b"")
+        if self.file is not None and self.file != STANDARD_INPUT:
+            return partial(next, unpacked_blocks(one_file(self.file)), b"")
+        if self.waits_for_a_terminal:
+            click.echo(f"heedful: reading from the terminal: {hint}; {END_KEYS} ends", err=True)
+        try:
+            number = sys.stdin.fileno()
+        except (AttributeError, OSError):  # there is no standard input
+            return bytes
+        # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
+        return partial(io.FileIO(number, closefd=False).read, READ_BYTES)
+
+    def whole_texts(self, hint: str) -> list[str]:
+        """Each argument, or all of the file or of standard input as one text, without the end of its last line."""
+        if self.texts:
+            self._tell_of_files()
+            return [_decoded(_bytes(text), f"text {number}") for number, text in enumerate(self.texts, 1)]
+        raw = b"".join(iter(self.reader(hint), b"")).removeprefix(BYTE_ORDER_MARK)
+        raw = raw.replace(b"\r\n", b"\n").removesuffix(b"\n")
+        return [_decoded(raw, "the input")]
+
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The lines as they come, in groups, each with the number of its first line."""
+        from heedful.line_translation import CHUNK_LINES, chunks
+
+        first = 1
+        for group in chunks(self.reader(), CHUNK_LINES):
+            if group is None:
+                continue
+            if first == 1:
+                group[0] = group[0].removeprefix(BYTE_ORDER_MARK)
+            numbered = enumerate(group, first)
+            yield first, [_decoded(line.removesuffix(b"\r"), f"line {number}") for number, line in numbered]
+            first += len(group)
+
+    def _tell_of_files(self) -> None:
+        for text in self.texts:
+            if os.path.isfile(text):  # noqa: PTH113 (Path.is_file fails for what is too long for a name)
+                click.echo(f"heedful: {text} is read as a text; --input {text} reads the file of that name", err=True)
+
+
+def text_input(metavar: str = "[TEXT]...") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command take texts behind its model, `--input FILE` or standard input: its argument `given`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_input(*arguments: Any, texts: tuple[str, ...], input_file: str | None, **options: Any) -> None:
+            command(*arguments, given=TextInput(texts, input_file), **options)
+
+        help_text = "Read from a file (.gz, .xz too) in place of standard input."
+        option = click.option("--input", "input_file", metavar="FILE", help=help_text)
+        return click.argument("texts", nargs=-1, metavar=metavar)(option(with_input))
+
+    return decorate
+
+
+def _bytes(text: str) -> bytes:
+    """An argument as the shell gave it: its bytes need not be valid UTF-8."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(raw: bytes, what: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        click.echo(f"heedful: {what} is not valid UTF-8: the bytes that are not are read as U+FFFD", err=True)
+        return raw.decode("utf-8", "replace")

@@ -1,0 +1,71 @@
+"""`heedful doctor`: what it finds, and what it says of a broken installation."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from heedful.errors import UserError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_there_is_and_what_it_can_do() -> None:
+    command = [sys.executable, "-m", "heedful", "doctor", "--json"]
+    process = subprocess.run(command, capture_output=True, timeout=120)
+    result = json.loads(process.stdout)
+    assert process.stderr == b""
+    assert process.returncode == (0 if result["ok"] else 1)
+    checks = {each["name"]: each for each in result["checks"]}
+    assert result["ok"] == all(each["ok"] for each in checks.values())
+    # Whether a processor rounds alike in all batches is for the doctor to find out; the others must hold wherever
+    # tests run.
+    assert all(each["ok"] and each["advice"] is None for name, each in checks.items() if name != "translate")
+    assert checks.keys() >= {"python", "heedful", "torch", "numpy", "tokenizers", "device", "cores", "memory", "disk"}
+    assert re.fullmatch(r"two steps of a tiny model, loss \d+\.\d+", checks["train"]["found"])
+    assert "equal to the last bit" in checks["save and load"]["found"]
+    assert "batches of 1 and of 7" in checks["translate"]["found"]
+    assert bool(checks["translate"]["advice"]) == (not checks["translate"]["ok"])
+
+
+def test_weights_that_a_folder_does_not_keep_are_told_of(tmp_path: Path) -> None:
+    from heedful.self_test import SelfTest
+
+    test = SelfTest(tmp_path)
+    test.train()
+    assert "equal to the last bit" in test.save_and_load()
+    weights = load_file(tmp_path / "model" / "model.safetensors")
+    name = min(weights)
+    save_file(
+        weights | {name: weights[name] * float("nan")}, tmp_path / "model" / "model.safetensors", {"format": "pt"}
+    )
+    with pytest.raises(UserError, match=f"weights differ after they were saved and loaded: {re.escape(name)}"):
+        test.save_and_load()
+
+
+def test_a_broken_package_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "sacrebleu.py").write_text("raise ImportError('half of it is missing')\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
+    command = [sys.executable, "-m", "heedful", "doctor"]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert result.returncode == 1 and result.stderr == ""
+    (line,) = [line for line in result.stdout.splitlines() if not line.startswith("ok ")]
+    assert (
+        line.startswith("not ok  sacrebleu ") and "half of it is missing" in line and "pip install 'sacrebleu" in line
+    )
+    assert "ok      torch " in result.stdout
+
+
+def test_it_knows_what_the_package_requires() -> None:
+    from heedful.doctor import EXTRAS, PACKAGES
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {f"{name}>={oldest}" for name, (oldest, _) in PACKAGES.items()} == set(project["dependencies"])
+    for extra, packages in EXTRAS.items():
+        assert {each.partition(">=")[0] for each in project["optional-dependencies"][extra]} == set(packages)
