@@ -107,6 +107,8 @@ class PreparedLanguageJob:
         """What was changed, and what the run starts from, in words."""
         unknown = self.data.facts["unknown"]
         note = f"{unknown:,} characters of the held-out text do not occur in the training text"
+        if self.starts_from:
+            note = f"{unknown:,} tokens of the text are unknown to the vocabulary of {self.starts_from.folder}"
         start = [self.starts_from.message()] if self.starts_from else []
         return [*self.data.messages, *([note] if unknown else []), *start]
 

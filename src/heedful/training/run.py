@@ -75,8 +75,8 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         observer.prepared(data.messages)
         saved = saved or choose_run(run, data)
         config = data.model_config(saved.resolved.family, saved.resolved.model)
-        save_run(run, saved, config, file)
         trainer = _trainer(run.data, data, saved, config, out, observer, clock)
+        save_run(run, saved, config, file)  # now that all fits together: what is refused leaves no run behind
         resumed = trainer.resume()
         observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():

@@ -190,6 +190,28 @@ def test_an_interval_that_was_asked_for_is_kept(tmp_path: Path, clock: Time) -> 
     assert checkpoint_steps(tmp_path) == [32, 62]
 
 
+def test_an_extended_budget_goes_on_with_the_schedule_of_the_longer_one(tmp_path: Path, clock: Time) -> None:
+    from heedful.training.extension import Extension
+
+    task = SlowTask(clock, 0.5, lambda: 0.2)
+    assert trainer(tmp_path, task, LimitConfig(budget="1m")).run()
+    first = len(rows_of(tmp_path, "train"))
+    again = trainer(tmp_path, task, LimitConfig(budget="3m"))
+    again.extension = Extension(first)
+    assert again.resume() and again.run()
+    rates = [row["learning_rate"] for row in rows_of(tmp_path, "train")][first:]
+    assert len(rates) > 1.8 * first
+    assert rates[0] < 0.1 * max(rates)
+    assert max(rates) == pytest.approx(0.01 * (1 - 1 / 3) / 0.95, rel=0.1)
+    top = rates.index(max(rates))
+    assert top < 0.1 * len(rates)
+    assert rates[top:] == sorted(rates[top:], reverse=True) and rates[-1] < 0.05 * max(rates)
+    third = trainer(tmp_path, task, LimitConfig(budget="3m"))
+    third.extension = Extension(first)
+    assert third.resume() and third.run()
+    assert len(rows_of(tmp_path, "train")) == first + len(rates)
+
+
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
 @pytest.mark.parametrize("before_it_is_written", [True, False])
 def test_a_budget_run_killed_as_it_saves_its_best_model_keeps_that_model(
