@@ -129,7 +129,7 @@ def checkpoint_steps(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 3, 10])
-@pytest.mark.parametrize(("shortest", "longest"), [(0.1, 0.2), (3, 9)])
+@pytest.mark.parametrize(("shortest", "longest"), [(0.1, 0.2), (3, 9), (8, 14)])
 def test_a_budget_holds_what_is_promised(
     tmp_path: Path, clock: Time, minutes: int, shortest: float, longest: float
 ) -> None:
@@ -149,6 +149,18 @@ def test_a_budget_holds_what_is_promised(
     assert top < 0.1 * len(rates) and max(rates) == pytest.approx(0.01, rel=0.05)
     assert rates[top:] == sorted(rates[top:], reverse=True)
     assert rates[-1] < 0.05 * max(rates)
+
+
+def test_the_rate_does_not_rise_again_after_a_last_validation_that_took_less_than_expected(
+    tmp_path: Path, clock: Time
+) -> None:
+    durations = iter([9.0, 3.0, 3.0, 3.0])
+    assert trainer(tmp_path, SlowTask(clock, 1.0, lambda: next(durations), 9.0), LimitConfig(budget="5m")).run()
+    rates = [row["learning_rate"] for row in rows_of(tmp_path, "train")]
+    top = rates.index(max(rates))
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    validations = rows_of(tmp_path, "validation")
+    assert len(validations) == 2 and validations[-1]["step"] == len(rates)
 
 
 def test_the_first_checkpoint_comes_early_and_little_is_ever_lost(tmp_path: Path, clock: Time) -> None:
