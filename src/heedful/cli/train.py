@@ -15,6 +15,12 @@ from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
 
 Command = Callable[..., None]
+FROM = click.option(
+    "--from",
+    "from_model",
+    metavar="MODEL",
+    help="Start from the weights, the settings and the vocabulary of this model folder.",
+)
 
 # Options that every job has, as (names, settings of click.option).
 SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
@@ -25,6 +31,10 @@ SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (
         ("--budget",),
         {"metavar": "TIME", "help": "End after this time, such as 30m or 1h30m, with a finished schedule."},
+    ),
+    (
+        ("--extend",),
+        {"is_flag": True, "help": "Go on with a finished run to a later end: the same command with a larger limit."},
     ),
     (("--device",), {"type": click.Choice(["auto", "cpu", "cuda", "mps"]), "help": "What to compute on."}),
     (
@@ -82,12 +92,14 @@ def job(command: Command) -> click.Command:
 @click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
 @click.option("--target-language", metavar="CODE", help="Likewise.")
 @click.option("--family", metavar="NAME", help="encoder_decoder, or recurrent: what Transformers replaced.")
+@FROM
 def translation(**options: Any) -> None:
     """Learn to translate from two aligned text files.
 
     \b
     heedful train translation --source train.en --target train.de --out en-de
     heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
+    heedful train translation --tsv ours.tsv --out ours --from en-de --epochs 3
     heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
     """
     run_job("translation", "TranslationData", options, "heedful translate {} < in.txt > out.txt")
@@ -116,6 +128,7 @@ def translation(**options: Any) -> None:
     type=click.Choice(["decoder_only", "xlnet"]),
     help="The kind of model, by default decoder_only; xlnet learns to predict tokens in any order.",
 )
+@FROM
 def language_model(**options: Any) -> None:
     """Learn to continue text.
 
@@ -123,13 +136,9 @@ def language_model(**options: Any) -> None:
     heedful train language-model --text book.txt --out my-gpt
     heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
     heedful train language-model --text book.txt --out my-xlnet --family xlnet
+    heedful train language-model --text letters.txt --out my-letters --from my-gpt
     """
     run_job("language_model", "TextData", options, 'heedful generate {} "Once upon a time"')
-
-
-FROM = click.option(
-    "--from", "from_model", metavar="FOLDER", help="Start from the weights and the vocabulary of this encoder."
-)
 
 
 @job
@@ -190,7 +199,7 @@ def tagger(**options: Any) -> None:
 @click.option(
     "--from",
     "start_from",
-    metavar="FOLDER",
+    metavar="MODEL",
     help="A model to start from; its classes and its size of images may be others.",
 )
 def image_classifier(**options: Any) -> None:
@@ -220,8 +229,9 @@ def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -
     if not result.finished:
         click.echo(f"stopped and saved in {folder}: the same command continues", err=True)
         sys.exit(130)
-    click.echo(f"done: {folder} (validation loss {result.best_loss:.4f})", err=True)
-    for finding in diagnose(read_run(folder)):
+    record = read_run(folder)
+    click.echo(f"done: {folder} ({record.best_in_words})", err=True)
+    for finding in diagnose(record):
         click.echo(f"{'warning' if finding.fault else 'note'}: {finding}", err=True)
     click.echo(f"next: {usage.format(folder)}", err=True)
 
@@ -252,4 +262,4 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
             raise UserError(f"setting {name!r} is {value!r}, expected str")
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
-    return RunConfig(out, data, preset, settings, options.get("family"))
+    return RunConfig(out, data, preset, settings, options.get("family"), options["extend"])

@@ -19,11 +19,12 @@ class CorpusEncoder:
 
     The tokenizer never joins characters across a space that stands alone, so that a text is the sum of its
     words. Words repeat, and looking one up is much cheaper than encoding it again. New words are encoded in
-    parallel threads.
+    parallel threads. Texts in the vocabulary of an imported model, where that may not hold, are encoded whole.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._word_by_word = tokenizer.is_word_by_word
         self._starts_word = np.array([tokenizer.starts_with_space(i) for i in range(tokenizer.vocabulary_size)])
         self._forget()
 
@@ -37,6 +38,9 @@ class CorpusEncoder:
         """The ids of all texts one behind the other, and the number of ids of each text."""
         if not texts:
             return np.empty(0, np.uint32), np.empty(0, np.int32)
+        if not self._word_by_word:  # the vocabulary of an imported model
+            ids = [np.array(each, np.uint32) for each in self._tokenizer.encode_batch(texts)]
+            return np.concatenate(ids), np.array([len(each) for each in ids], np.int32)
         words, counts = _split_words(texts)
         rows = self._find(words)
         lengths = np.frombuffer(self._lengths, np.int64)[rows]

@@ -48,13 +48,13 @@ class PreparedTranslation:
     key: str
 
     @classmethod
-    def open(cls, folder: str | Path) -> "PreparedTranslation":
+    def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> "PreparedTranslation":
         """Open the data that prepare_translation left in a folder, without a look at the corpus."""
         prepared = Path(folder) / "prepared"
         meta = _read_meta(prepared)
         if meta is None:
             raise UserError(f"{folder} holds no prepared data: prepare the corpus first.")
-        tokenizer = Tokenizer.load(prepared / "tokenizer.json")
+        tokenizer = tokenizer or Tokenizer.load(prepared / "tokenizer.json")
         train, valid = (PreparedPairs(prepared / part, tokenizer) for part in ("train", "valid"))
         return cls(train, valid, tokenizer, DataSummary.from_dict(meta["summary"]), meta["key"])
 
@@ -101,7 +101,7 @@ def prepare_translation(
             partial.rename(prepared)
     finally:
         _remove(partial, spool)
-    return PreparedTranslation.open(folder)
+    return PreparedTranslation.open(folder, tokenizer)
 
 
 def _prepare(

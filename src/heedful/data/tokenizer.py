@@ -61,6 +61,17 @@ class Tokenizer:
         # A vocabulary of characters is looked up directly, which is fifty times as fast.
         self._characters: dict[str, int] = engine.get_vocab() if _is_of_characters(engine) else {}
 
+    @property
+    def is_of_characters(self) -> bool:
+        """Whether each token is one character."""
+        return bool(self._characters)
+
+    @property
+    def is_word_by_word(self) -> bool:
+        """Whether `train` made it for lines: a text's tokens are those of its words, each with a space before it."""
+        content = json.loads(self._engine.to_str())
+        return _WORD_PATTERN in json.dumps(content["pre_tokenizer"]) and "Prepend" in json.dumps(content["normalizer"])
+
     @classmethod
     def train(
         cls, texts: Iterable[str], vocabulary_size: int, *, mask: bool = False, whole_texts: bool = False

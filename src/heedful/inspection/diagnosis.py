@@ -27,6 +27,11 @@ CHANCE = 5
 # The share of its first loss that a run must have got rid of.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
+# A run of so many steps has had the time to make use of its input; so has one whose training loss has come to rest,
+# which is to say that it fell by less than this share in the last third.
+LONG_RUN = 1000
+STILL_FALLING = 0.02
+TOO_SHORT = "too short to tell"
 
 INPUTS = {"encoder_decoder": "source", "recurrent": "source", "vision": "image"}
 
@@ -73,8 +78,10 @@ def judgeable(run: RunRecord) -> bool:
 
 def verdict(run: RunRecord) -> str:
     """One or two words for a run: healthy, too short to judge, or the name of its fault."""
-    faults = [finding.name for finding in diagnose(run) if finding.fault]
-    return ", ".join(faults) or ("healthy" if judgeable(run) else "too short to judge")
+    found = diagnose(run)
+    faults = [finding.name for finding in found if finding.fault]
+    tells = judgeable(run) and all(finding.name != TOO_SHORT for finding in found)
+    return ", ".join(faults) or ("healthy" if tells else "too short to judge")
 
 
 def checks(run: RunRecord) -> list[str]:
@@ -195,6 +202,10 @@ def _input_ignored(run: RunRecord) -> Finding | None:
         f"The held-out loss is {best['loss']:.2f} with the right {what}s, and {best['loss'] + gain:.2f} with {what}s "
         f"that belong to other examples."
     )
+    # A gain that chance does not give shows that the files belong together; without one, only time can tell.
+    if gain >= LEAST_GAIN * (best["loss"] + gain) or not _has_come_to_rest(run):
+        title = f"The run is too short to tell whether the {what} is made use of"
+        return Finding(TOO_SHORT, False, title, evidence, "Train for longer.")
     if what == "source":
         title = "The source is ignored: the files may be misaligned"
         advice = (
@@ -208,22 +219,33 @@ def _input_ignored(run: RunRecord) -> Finding | None:
     return Finding("source ignored" if what == "source" else f"{what} ignored", True, title, evidence, advice)
 
 
+def _has_come_to_rest(run: RunRecord) -> bool:
+    """Whether more of the same training would not soon change what a run has learned."""
+    means = _TrainingLoss(run).means
+    return len(run.steps) >= LONG_RUN or means[2 * len(means) // 3] - means[-1] < STILL_FALLING * means[-1]
+
+
 def _overfitting(run: RunRecord) -> Finding | None:
     best, last = run.best, run.validations[-1] if run.validations else None
-    if not best or not last or not last["loss"] > OVERFITTED * best["loss"]:
+    lowest = min((row for row in run.validations if math.isfinite(row["loss"])), key=_loss, default=None)
+    if not best or not last or not lowest or not last["loss"] > OVERFITTED * lowest["loss"]:
         return None
     loss = _TrainingLoss(run)
-    if loss.now >= loss.at(best["step"]):
+    if loss.now >= loss.at(lowest["step"]):
         return None
     return Finding(
         "overfitting",
         False,
         "The model learns its training data by heart",
-        f"The held-out loss was lowest ({best['loss']:.3f}) at step {best['step']:,} and is {last['loss']:.3f} at the "
-        f"end, while the training loss went on falling.",
-        f"The folder holds the weights of step {best['step']:,}. For better ones: more data, more dropout, a smaller "
-        "model, or a shorter run, whose learning rate decays earlier.",
+        f"The held-out loss was lowest ({lowest['loss']:.3f}) at step {lowest['step']:,} and is {last['loss']:.3f} at "
+        f"the end, while the training loss went on falling.",
+        f"The folder holds {run.best_in_words}. For better ones: more data, more dropout, a smaller model, or a "
+        "shorter run, whose learning rate decays earlier.",
     )
+
+
+def _loss(row: Row) -> float:
+    return float(row["loss"])
 
 
 def _shortened(text: str) -> str:

@@ -40,9 +40,34 @@ class RunRecord:
 
     @property
     def best(self) -> Row | None:
-        """The validation with the lowest loss, whose weights the model folder holds."""
+        """The validation whose weights the model folder holds: with the fewest wrong answers, if they are counted.
+
+        Among equals it is the first with the lowest loss, as `Validation.rank` has it.
+        """
         measured = [row for row in self.validations if math.isfinite(row["loss"])]
-        return min(measured, key=lambda row: row["loss"], default=None)
+        return min(measured, key=lambda row: (wrong_answers(row) or 0.0, row["loss"]), default=None)
+
+    @property
+    def best_in_words(self) -> str:
+        """What the weights were chosen by, and what was measured of them."""
+        best = self.best
+        if best is None:
+            return "no validation gave a number"
+        if wrong_answers(best) is None:
+            return f"the weights of step {best['step']:,}, by the lowest validation loss: {best['loss']:.4f}"
+        return (
+            f"the weights of step {best['step']:,}, by the fewest wrong answers: {wrong_answers(best):.2%}, "
+            f"validation loss {best['loss']:.4f}"
+        )
+
+
+def wrong_answers(row: Row) -> float | None:
+    """The share of wrong answers in a validation, where weights are chosen by them."""
+    if "wrong" in row:
+        found: float | None = row["wrong"]
+        return found
+    # Runs of older versions; of tasks with an accuracy, those with labels also have an F1 score.
+    return 1.0 - row["accuracy"] if "macro F1" in row else None
 
 
 def read_run(folder: Path) -> RunRecord:

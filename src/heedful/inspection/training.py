@@ -11,12 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.inspection.diagnosis import checks, diagnose, verdict
-from heedful.inspection.run_record import Row, RunRecord, read_run
+from heedful.inspection.run_record import Row, RunRecord, read_run, wrong_answers
 from heedful.inspection.standalone_page import standalone_page
 
 # Of a longer run, each point is the mean of several steps.
 MOST_POINTS = 1200
-NOT_SCORES = {"kind", "step", "loss", "input_gain", "answers", "attention_entropy", "examples", "seconds", "elapsed"}
+NOT_SCORES = {
+    "kind",
+    "step",
+    "loss",
+    "wrong",
+    "input_gain",
+    "answers",
+    "attention_entropy",
+    "examples",
+    "seconds",
+    "elapsed",
+}
 Values = NDArray[np.float64]
 
 
@@ -41,6 +52,9 @@ def training_document(run: RunRecord) -> dict[str, Any]:
         "findings": [asdict(finding) for finding in diagnose(run)],
         "steps": _columns(run.steps),
         "validations": [_validation(row) for row in run.validations],
+        "kept": run.validations.index(run.best) if run.best else None,
+        "kept_by": "lowest held-out loss" if run.best and wrong_answers(run.best) is None else "fewest wrong answers",
+        "unit": run.steps[-1].get("unit", "target tokens") if run.steps else "target tokens",
         "clip_norm": run.clip_norm,
         "choices": run.choices,
         "data_report": run.data_report,

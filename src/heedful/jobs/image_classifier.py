@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -36,6 +36,17 @@ class ImageData:
     With `start_from`, the run starts with the weights and settings of that model folder, at any size of images.
     """
 
+    files: ClassVar = (
+        "images",
+        "idx_images",
+        "idx_labels",
+        "valid_images",
+        "valid_idx_images",
+        "valid_idx_labels",
+        "start_from",
+    )
+    read_from_names: ClassVar = ()
+
     images: str | None = None
     idx_images: str | None = None
     idx_labels: str | None = None
@@ -44,6 +55,11 @@ class ImageData:
     valid_idx_labels: str | None = None
     start_from: str | None = None
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.start_from
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -67,6 +67,18 @@ class Job(Protocol):
     """Something to learn, from files that a user has named; a dataclass, which is saved with the run."""
 
     @property
+    def files(self) -> Sequence[str]:
+        """The fields that name files or folders: a run is known by the contents of these, not by their names."""
+
+    @property
+    def read_from_names(self) -> Sequence[str]:
+        """The fields that are read from the names of files where they are not given."""
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from, if there is one."""
+
+    @property
     def families(self) -> Sequence[str]:
         """The families of models that can learn it, the usual one first."""
 

@@ -38,10 +38,17 @@ class LabelData:
     """Files of labelled texts, the held-out ones, and the model folder to start from; see the two jobs below."""
 
     kind: ClassVar[LabelKind]
+    files: ClassVar = ("data", "valid_data", "from_model")
+    read_from_names: ClassVar = ()
 
     data: tuple[str, ...] = ()
     valid_data: tuple[str, ...] = ()
     from_model: str | None = None
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -16,26 +16,45 @@ from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.jobs.job import Choice
+from heedful.jobs.starting_model import StartingModel, starting_model
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.xlnet import XLNet
 from heedful.tasks.language_modeling import LanguageTask
 from heedful.tasks.permutation_modeling import PermutationTask
 from heedful.tasks.task import LearningSettings, Task
 
+FAMILIES = ("decoder_only", "xlnet")
+
 
 @dataclass(frozen=True)
 class TextData:
-    """The text to learn from, and the text to measure on; a document is a file, or a line."""
+    """The text to learn from, and the text to measure on; a document is a file, or a line.
+
+    `from_model` is a model folder to go on from, whose vocabulary takes the place of `tokenizer`.
+    """
+
+    files: ClassVar = ("text", "valid_text", "from_model")
+    read_from_names: ClassVar = ()
 
     text: tuple[str, ...] = ()
     valid_text: tuple[str, ...] = ()
     document: DocumentUnit = "file"
     tokenizer: TokenizerKind = "subwords"
+    from_model: str | None = None
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that predict the next token."""
-        return ("decoder_only", "xlnet")
+        """The families that predict the next token; that of the model to start from, if there is one."""
+        start = self._starting_model()
+        return (start.config.family,) if start else FAMILIES
+
+    def _starting_model(self) -> StartingModel | None:
+        return starting_model(self.from_model, FAMILIES)
 
     def check(self) -> None:
         """Raise a UserError for files that are missing."""
@@ -44,22 +63,30 @@ class TextData:
         expand_files(self.text + self.valid_text)
 
     def base_settings(self) -> dict[str, Any]:
-        """Those of the preset are good."""
-        return {}
+        """The settings of the model to start from; else the preset's are good."""
+        start = self._starting_model()
+        return start.settings() if start else {}
 
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
     ) -> PreparedLanguageJob:
         """Split and encode the text."""
+        start = self._starting_model()
+        tokenizer = start.tokenizer() if start else None
+        if tokenizer and self.tokenizer == "characters" and not tokenizer.is_of_characters:
+            raise UserError(f"the vocabulary of {self.from_model} is of subwords: leave --tokenizer characters out")
         spooled = folder / "spooled"
         train = Documents.from_files(self.text, self.document, spooled / "train")
         valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
-        data = prepare_text(train, valid, folder, options, progress, expected_key)
-        return PreparedLanguageJob(data, self.tokenizer)
+        data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
+        return PreparedLanguageJob(data, self.tokenizer, start)
 
     def start(self, model: nn.Module) -> None:
-        """Every run starts from random weights."""
+        """Copy the weights of the model to start from, if there is one."""
+        start = self._starting_model()
+        if start:
+            start.copy_to(model)
 
 
 @dataclass(frozen=True)
@@ -68,6 +95,7 @@ class PreparedLanguageJob:
 
     data: PreparedText
     kind: TokenizerKind
+    starts_from: StartingModel | None
 
     @property
     def key(self) -> str:
@@ -76,10 +104,13 @@ class PreparedLanguageJob:
 
     @property
     def messages(self) -> list[str]:
-        """What was changed, in words."""
+        """What was changed, and what the run starts from, in words."""
         unknown = self.data.facts["unknown"]
         note = f"{unknown:,} characters of the held-out text do not occur in the training text"
-        return [*self.data.messages, *([note] if unknown else [])]
+        if self.starts_from:
+            note = f"{unknown:,} tokens of the text are unknown to the vocabulary of {self.starts_from.folder}"
+        start = [self.starts_from.message()] if self.starts_from else []
+        return [*self.data.messages, *([note] if unknown else []), *start]
 
     @property
     def num_tokens(self) -> int:
@@ -101,6 +132,8 @@ class PreparedLanguageJob:
 
     def complete(self, settings: Any) -> Any:
         """The settings with the vocabulary's size and special tokens."""
+        if self.starts_from:
+            return settings
         tokenizer = self.tokenizer
         return replace(settings, vocabulary_size=tokenizer.vocabulary_size, special_tokens=tokenizer.special_tokens)
 
@@ -108,6 +141,7 @@ class PreparedLanguageJob:
         """What is known of the data."""
         facts = self.data.facts
         kind = "characters of the text" if self.kind == "characters" else "byte-level BPE, by the amount of text"
+        kind = f"of {self.starts_from.folder}" if self.starts_from else kind
         return [
             Choice("training text", f"{facts['characters']:,} characters", f"{self.num_tokens:,} tokens"),
             Choice("held-out text", f"{facts['valid_characters']:,} characters", facts["held_out_by"]),

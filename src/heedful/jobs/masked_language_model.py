@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -33,11 +33,19 @@ class MaskedTextData:
     With `whole_words` all tokens of a word are hidden together. `from_model` is a model folder to go on from.
     """
 
+    files: ClassVar = ("text", "valid_text", "from_model")
+    read_from_names: ClassVar = ()
+
     text: tuple[str, ...] = ()
     valid_text: tuple[str, ...] = ()
     document: DocumentUnit = "line"
     whole_words: bool = False
     from_model: str | None = None
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
 
     @property
     def families(self) -> tuple[str, ...]:

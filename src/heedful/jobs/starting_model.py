@@ -1,7 +1,9 @@
-"""Learning that starts from the weights of an encoder that is already there."""
+"""Learning that starts from the weights of a model that is already there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,21 @@ HEAD = ("transform.", "output.")
 POOLER = "pooler."
 # Weights that know something already are to change slowly; times the width: 5e-5 for BERT base.
 FINE_TUNING_RATE = 0.04
+WARM_UP_SHARE = 0.05
+_BLOCK = 1 << 20
 
 
 class StartingModel:
     """The model folder that a run starts from."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, families: Sequence[str] = ("encoder_only",)) -> None:
         self.folder = Path(folder)
         self.config: ModelConfig = check_model_folder(self.folder)
-        if self.config.family != "encoder_only":
-            raise UserError(f"{folder} holds a model of the family {self.config.family!r}, and not of encoder_only")
+        if self.config.family not in families:
+            raise UserError(
+                f"{folder} holds a model of the family {self.config.family!r} (for {self.config.task}): this job can "
+                f"start from one of {' or '.join(families)}"
+            )
         if not self.config.has_tokenizer:
             raise UserError(f"{folder} has no tokenizer.json: text cannot be given to its model")
 
@@ -36,37 +43,52 @@ class StartingModel:
         return Tokenizer.load(self.folder / "tokenizer.json", self.config.model.special_tokens)
 
     def settings(self) -> dict[str, Any]:
-        """Its settings without the head, and a learning rate for weights that are not random."""
+        """Its settings without an encoder's head, and a schedule for weights that are not random."""
         model = to_dict(self.config.model)
-        del model["head"], model["num_labels"]
+        for name in ("head", "num_labels"):
+            model.pop(name, None)
         rate = round(FINE_TUNING_RATE / self.config.model.width, 7)
-        return {"model": model, "training": {"schedule": {"kind": "decay", "learning_rate": rate}}}
+        schedule = {"kind": "decay", "learning_rate": rate, "warmup_share": WARM_UP_SHARE}
+        return {"model": model, "training": {"schedule": schedule}}
 
-    def keeps_head(self, head: str) -> bool:
+    def keeps_head(self, head: str | None) -> bool:
         """Whether its head goes on; labels may mean something else in other data, tokens do not."""
-        return head == self.config.model.head == "masked"
+        return head is None or head == self.config.model.head == "masked"
 
-    def message(self, head: str) -> str:
+    def message(self, head: str | None = None) -> str:
         """What is taken over, in words."""
         which = "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts afresh"
         return f"starting from {self.folder}: its tokenizer and {which}"
 
-    def copy_to(self, model: nn.Module, head: str) -> None:
-        """Give a fresh model with that head these weights."""
+    def copy_to(self, model: nn.Module, head: str | None = None) -> None:
+        """Give a fresh model these weights; without a `head` of an encoder, all of them must fit."""
         found = parameter_tensors(load_model_folder(self.folder).network)
-        tensors = parameter_tensors(model)
+        own = parameter_tensors(model)
+        tensors = {} if head is None else dict(own)
         kept = (POOLER,) if self.keeps_head(head) else (POOLER, *HEAD)
         for name, tensor in found.items():
-            if name == "positions.table" and name in tensors:
-                tensor = tensor[: len(tensors[name])]  # a model for shorter texts has the first positions
+            if name == "positions.table" and name in own:
+                tensor = tensor[: len(own[name])]  # a model for shorter texts has the first positions
             if not name.startswith(kept) or (name.startswith(POOLER) and name in tensors):
                 tensors[name] = tensor
         try:
             load_parameters(model, tensors)
         except UserError as error:
-            raise UserError(f"{self.folder}: {error}") from None
+            raise UserError(f"cannot start from {self.folder}: {error}") from None
 
 
-def starting_model(folder: str | None) -> StartingModel | None:
-    """The model of a folder that was named."""
-    return StartingModel(folder) if folder is not None else None
+def starting_model(folder: str | None, families: Sequence[str] = ("encoder_only",)) -> StartingModel | None:
+    """The model of a folder that was named, which must be of one of the families."""
+    return StartingModel(folder, families) if folder is not None else None
+
+
+def content_digest(folder: Path) -> str:
+    """A key of the weights and the vocabulary in a model folder, wherever it lies."""
+    digest = blake2b(digest_size=16)
+    for file in (folder / "model.safetensors", folder / "tokenizer.json"):
+        if file.is_file():
+            digest.update(file.name.encode())
+            with file.open("rb") as content:
+                while block := content.read(_BLOCK):
+                    digest.update(block)
+    return digest.hexdigest()

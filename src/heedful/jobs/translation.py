@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -16,16 +16,25 @@ from heedful.data.report import REPORT_NAME
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.jobs.job import Choice
+from heedful.jobs.starting_model import StartingModel, starting_model
 from heedful.model_folder import ModelConfig, model_card
 from heedful.tasks.task import LearningSettings
 from heedful.tasks.translation_model import TranslationModel
 from heedful.tasks.translation_task import TranslationTask
 from heedful.training_lines import measure_lines
 
+FAMILIES = ("encoder_decoder", "recurrent")
+
 
 @dataclass(frozen=True)
 class TranslationData:
-    """The files to learn from: aligned source and target files, or TSV files; the held-out ones likewise."""
+    """The files to learn from: aligned source and target files, or TSV files; the held-out ones likewise.
+
+    `from_model` is a model folder to go on from, with its vocabulary.
+    """
+
+    files: ClassVar = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv", "from_model")
+    read_from_names: ClassVar = ("source_language", "target_language")
 
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -35,19 +44,30 @@ class TranslationData:
     valid_tsv: tuple[str, ...] = ()
     source_language: str | None = None
     target_language: str | None = None
+    from_model: str | None = None
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that translate."""
-        return ("encoder_decoder", "recurrent")
+        """The families that translate; that of the model to start from, if there is one."""
+        start = self._starting_model()
+        return (start.config.family,) if start else FAMILIES
+
+    def _starting_model(self) -> StartingModel | None:
+        return starting_model(self.from_model, FAMILIES)
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
         self._corpora()
 
     def base_settings(self) -> dict[str, Any]:
-        """Those of the preset are good."""
-        return {}
+        """The settings of the model to start from; else the preset's are good."""
+        start = self._starting_model()
+        return start.settings() if start else {}
 
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
@@ -55,13 +75,20 @@ class TranslationData:
         """Clean, split and encode the pairs."""
         corpus, valid = self._corpora()
         longest = model_settings.get("max_length", PrepareOptions.max_length)
-        options = PrepareOptions(model_settings.get("vocabulary_size"), longest)
-        data = prepare_translation(corpus, valid, folder, options, progress, expected_key=expected_key)
+        start = self._starting_model()
+        tokenizer = start.tokenizer() if start else None
+        options = PrepareOptions(None if start else model_settings.get("vocabulary_size"), longest)
+        data = prepare_translation(corpus, valid, folder, options, progress, tokenizer, expected_key)
         languages = (corpus.source_language, corpus.target_language)
-        return PreparedTranslationJob(data, languages, valid is not None, folder / REPORT_NAME)
+        if start and languages == (None, None):
+            languages = (start.config.source_language, start.config.target_language)
+        return PreparedTranslationJob(data, languages, valid is not None, folder / REPORT_NAME, start)
 
     def start(self, model: nn.Module) -> None:
-        """Every run starts from random weights."""
+        """Copy the weights of the model to start from, if there is one."""
+        start = self._starting_model()
+        if start:
+            start.copy_to(model)
 
     def _corpora(self) -> tuple[ParallelCorpus, ParallelCorpus | None]:
         corpus = self._corpus("source", "target", "tsv")
@@ -91,6 +118,7 @@ class PreparedTranslationJob:
     languages: tuple[str | None, str | None]
     has_valid_files: bool
     report: Path
+    starts_from: StartingModel | None
 
     @property
     def key(self) -> str:
@@ -99,12 +127,14 @@ class PreparedTranslationJob:
 
     @property
     def messages(self) -> list[str]:
-        """What was changed or left out, in words."""
+        """What was changed or left out, and what the run starts from, in words."""
         summary = self.data.report
         parts = {"training": summary.train_files, "validation": summary.valid_files}
         messages = [f"{name} files: {counts}" for name, counts in parts.items() if counts]
         if any(counts and counts.hits for counts in parts.values()):
             messages.append(f"every one of these lines is listed in {self.report}")
+        if self.starts_from:
+            messages.append(self.starts_from.message())
         return messages
 
     @property
@@ -129,15 +159,20 @@ class PreparedTranslationJob:
 
     def complete(self, settings: Any) -> Any:
         """The settings with the vocabulary's size."""
+        if self.starts_from:
+            return settings
         return replace(settings, vocabulary_size=self.tokenizer.vocabulary_size)
 
     def choices(self) -> list[Choice]:
         """What is known of the data."""
         held_out = "given files" if self.has_valid_files else "by content hash"
+        vocabulary = "joint byte-level BPE, by the amount of text"
+        if self.starts_from:
+            vocabulary = f"of {self.starts_from.folder}"
         return [
             Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
             Choice("held-out pairs", f"{len(self.data.valid):,}", held_out),
-            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", "joint byte-level BPE, by the amount of text"),
+            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", vocabulary),
         ]
 
     def task(self, model: TranslationModel, learning: LearningSettings) -> TranslationTask:
@@ -161,7 +196,7 @@ class PreparedTranslationJob:
             f"A model that translates {languages}, trained with heedful {config.heedful_version} on "
             f"{len(self.data.train):,} sentence pairs.",
             f"heedful translate {name} < in.txt > out.txt",
-            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} byte-level subwords. Its training lines had "
+            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} subwords. Its training lines had "
             f"{config.training_lines}; longer texts are translated by their sentences. "
             "BLEU is with greedy search, on at most 200 held-out pairs.",
             scores,

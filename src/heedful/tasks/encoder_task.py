@@ -22,6 +22,8 @@ from heedful.tasks.task import Indices, LearningSettings, Validation
 
 # A wrong answer of great confidence can cost this much with few classes, too.
 FEWEST_OUTPUTS = 1000
+# What is answered, by the head.
+UNITS = {"masked": "hidden tokens", "classes": "texts", "tags": "words"}
 
 
 class Texts(Protocol):
@@ -53,6 +55,16 @@ class EncoderTask:
     def width(self) -> int:
         """The model's width."""
         return self.model.config.width
+
+    @property
+    def unit(self) -> str:
+        """Texts, words or hidden tokens, by the model's head."""
+        return UNITS[self.model.config.head]
+
+    @property
+    def validation_tokens(self) -> int:
+        """Those of the held-out texts."""
+        return int(self.valid.lengths.sum())
 
     @property
     def largest_loss(self) -> float:
@@ -87,7 +99,7 @@ class EncoderTask:
         measured = side_by_side(measure, self.valid_batches, self.model.device)
         losses, labels, predictions, log_probabilities = zip(*measured, strict=True)
         wanted, found = torch.cat(labels).cpu().numpy(), torch.cat(predictions).cpu().numpy()
-        loss, gain, wrong = sum(losses) / len(wanted), None, 0.0
+        loss, gain, wrong = sum(losses) / len(wanted), None, None
         scores = {"accuracy": accuracy(wanted, found)}
         if labelled:
             scores["macro F1"] = macro_f1(confusion_matrix(wanted, found, output.out_features))

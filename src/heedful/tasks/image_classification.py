@@ -75,6 +75,16 @@ class ImageTask:
         return self.model.output
 
     @property
+    def unit(self) -> str:
+        """Images."""
+        return "images"
+
+    @property
+    def validation_tokens(self) -> int:
+        """Patches of the held-out images."""
+        return len(self.data.valid) * self.length
+
+    @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all classes alike, and room for a bad start with few classes."""
         return 10.0 + 4.0 * math.log(self.head.out_features)

@@ -120,6 +120,16 @@ class LanguageTask:
         self.length = min(model.max_length, len(self.train) - 1)
 
     @property
+    def unit(self) -> str:
+        """Tokens."""
+        return "tokens"
+
+    @property
+    def validation_tokens(self) -> int:
+        """Those of the held-out text."""
+        return len(self.data.valid)
+
+    @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all tokens alike."""
         return 4.0 * math.log(self.model.output.out_features)

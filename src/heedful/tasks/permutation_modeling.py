@@ -116,6 +116,16 @@ class PermutationTask:
         return self.language.width
 
     @property
+    def unit(self) -> str:
+        """Tokens that are predicted; the others of a segment are given."""
+        return "predicted tokens"
+
+    @property
+    def validation_tokens(self) -> int:
+        """Those of the held-out text, each with the memory before it."""
+        return self.language.validation_tokens * (1 + self.memory // self.length)
+
+    @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all tokens alike."""
         return self.language.largest_loss

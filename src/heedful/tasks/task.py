@@ -39,7 +39,7 @@ class Validation:
     """The held-out loss, other scores, some examples to look at, and signs of health.
 
     `input_gain` is how much higher the loss is with inputs that belong to other answers, `wrong` the share of wrong
-    answers, if that is what counts.
+    answers, if that is what counts, or else None.
     """
 
     loss: float
@@ -47,12 +47,12 @@ class Validation:
     examples: list[dict[str, str]] = field(default_factory=list)
     answers: Answers | None = None
     input_gain: float | None = None
-    wrong: float = 0.0
+    wrong: float | None = None
 
     @property
     def rank(self) -> list[float]:
         """Lower is better: fewer wrong answers, and a lower loss among equals."""
-        return [self.wrong, self.loss]
+        return [self.wrong or 0.0, self.loss]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,14 @@ class Task(Protocol[AnyBatch]):
     @property
     def width(self) -> int:
         """The model's width, on which the paper's learning rate depends."""
+
+    @property
+    def unit(self) -> str:
+        """What `num_targets` counts, in words."""
+
+    @property
+    def validation_tokens(self) -> int:
+        """About as many tokens as a validation computes, to guess how long the first one will take."""
 
     @property
     def largest_loss(self) -> float:

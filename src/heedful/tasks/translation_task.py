@@ -45,6 +45,18 @@ class TranslationTask:
         return self.model.output.in_features
 
     @property
+    def unit(self) -> str:
+        """Target tokens."""
+        return "target tokens"
+
+    @property
+    def validation_tokens(self) -> int:
+        """Those of the held-out pairs, and those of translations, which young models make far too long."""
+        valid = self.data.valid
+        decoded = valid.source_lengths[:DECODED_PAIRS] + DecodingOptions().max_extra
+        return int(valid.source_lengths.sum() + valid.target_lengths.sum() + decoded.sum())
+
+    @property
     def largest_loss(self) -> float:
         """Four times the loss of guessing all tokens alike."""
         return 4.0 * math.log(self.model.output.out_features)

@@ -62,16 +62,16 @@ class MachineConfig:
 
 @dataclass(frozen=True)
 class SavingConfig:
-    """How often a run is validated and saved."""
+    """How often a run is validated and saved; without `checkpoint_seconds`, as often as costs little."""
 
     validations: int = 10
     validate_every_steps: int | None = None
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: float | None = None
 
     def __post_init__(self) -> None:
         require(self.validations, "validations", 1)
         require(1 if self.validate_every_steps is None else self.validate_every_steps, "validate_every_steps", 1)
-        require(self.checkpoint_seconds, "checkpoint_seconds", 0)
+        require(self.checkpoint_seconds or 0.0, "checkpoint_seconds", 0)
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,13 @@ class TrainingConfig:
 
 
 def seconds(text: str) -> float:
-    """`90s`, `30m`, `1h30m` or a bare number of seconds, in seconds."""
-    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
+    """`90s`, `30m` or `1h30m` in seconds; a number without a unit could be any of them."""
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text.strip())
     total = 0.0
     if match:
         total = sum(float(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True))
+    if re.search(r"\d$", text.strip()):
+        raise UserError(f"{text!r} has a number without a unit: write it as 90s, 30m or 1h30m")
     if total <= 0:
         raise UserError(f"{text!r} is not a time: write it as 90s, 30m or 1h30m")
     return total

@@ -107,7 +107,7 @@ class RunDisplay:
             "step": f"{row['step']:,}",
             "epoch": str(row["epoch"] + 1),
             "loss": f"{sum(each['loss'] * each['target_tokens'] for each in self.recent) / tokens:.4f}",
-            "target tokens/s": f"{tokens / sum(each['seconds'] for each in self.recent):,.0f}",
+            f"{row['unit']}/s": f"{tokens / sum(each['seconds'] for each in self.recent):,.0f}",
             "padding": f"{sum(each['padding'] for each in self.recent) / len(self.recent):.1%}",
             "learning rate": f"{row['learning_rate']:.2e}",
         }

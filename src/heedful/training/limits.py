@@ -8,6 +8,10 @@ from heedful.training.config import LimitConfig, SavingConfig, seconds
 from heedful.training.run_state import RunState
 
 VALIDATION_SHARE = 0.05
+# Before the first validation it is not known what one takes; the end of a budget keeps no more than this for it.
+LARGEST_ESTIMATE = 0.25
+# The time for the last validation, and for saving after it, beside what one is known or expected to take.
+RESERVE = 1.2
 
 
 class Clock:
@@ -30,6 +34,7 @@ class Limit:
         self.budget = seconds(config.budget) if config.budget else None
         # What the last validation and the saving after it take must fit into the budget too.
         self.reserve = 0.0
+        self._used_up = False
 
     def progress(self, state: RunState, batches_in_epoch: int) -> float | None:
         """Between 0 and 1, or None for a run without limit."""
@@ -39,10 +44,38 @@ class Limit:
         if self.config.epochs is not None:
             return (position.epoch + position.batch / batches_in_epoch) / self.config.epochs
         if self.budget is not None:
-            # The preparation of the data counts as time, but not as training: the learning rate rises after it.
-            steps = self.budget - self.reserve - state.began
-            return min(1.0, (self.clock.elapsed() - state.began) / max(steps, 1e-9))
+            return self._progress_of_budget(state, self.budget - self.reserve)
         return None
+
+    def _progress_of_budget(self, state: RunState, end: float) -> float:
+        """What is left of the schedule goes evenly over the time that is left, so that it never goes back.
+
+        The end moves with what the last validation is expected to take. The preparation of the data counts as time,
+        but not as training: the learning rate rises after it.
+        """
+        before, now = max(state.progress_at, state.began), self.clock.elapsed()
+        share = max(0.0, now - before) / max(end - before, 1e-9)
+        state.progress = min(1.0, state.progress + (1.0 - state.progress) * share)
+        state.progress_at = max(now, before)
+        return state.progress
+
+    def reopen(self, state: RunState) -> None:
+        """Let a run that has finished go on, as the run of its new length from here."""
+        state.finished = False
+        if self.budget is not None:
+            state.progress, state.progress_at = 0.0, state.began
+        state.extended_at = self.progress(state, 1) or 0.0  # it ended with an epoch, if epochs limit it
+        state.validations_passed = int(state.extended_at * self.saving.validations)
+
+    def expect_validation(self, state: RunState, seconds: float) -> None:
+        """Take note of what a validation may take, as long as none has told."""
+        if self.budget is not None and state.reserve == 0:
+            self.reserve = min(RESERVE * seconds, LARGEST_ESTIMATE * self.budget)
+
+    def note_validation(self, state: RunState, seconds: float) -> None:
+        """Take note of what a validation has taken."""
+        state.reserve = self.reserve = RESERVE * seconds
+        state.validating += seconds
 
     def over(self, state: RunState) -> bool:
         """Whether the run is at its end."""
@@ -51,7 +84,9 @@ class Limit:
         if self.config.epochs is not None:
             return state.position.epoch >= self.config.epochs
         if self.budget is not None:
-            return self.clock.elapsed() >= self.budget - self.reserve
+            # Once and for all: the last validation may take less time than was kept for it.
+            self._used_up = self._used_up or self.clock.elapsed() >= self.budget - self.reserve
+            return self._used_up
         return state.validations_since_best >= self.config.patience
 
     def pass_validation(self, state: RunState, progress: float | None) -> bool:

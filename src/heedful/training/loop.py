@@ -6,10 +6,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Generic, Protocol
+from typing import Generic
 
 import numpy as np
 from torch import nn
@@ -26,27 +26,17 @@ from heedful.training.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
+from heedful.training.checkpoint_timer import CheckpointTimer
 from heedful.training.config import TrainingConfig
+from heedful.training.extension import Extension
 from heedful.training.gradients import ParallelGradients
 from heedful.training.limits import Clock, Limit
 from heedful.training.metrics import MetricsFile
+from heedful.training.observer import Observer
 from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors, restore_optimizer
 from heedful.training.run_state import RunState
 from heedful.training.schedule import learning_rate
 from heedful.training.weights import MovingAverage, mean_of_files
-
-
-class Observer(Protocol):
-    """Who is told of what happens in a run."""
-
-    def step(self, row: dict[str, Any], progress: float | None) -> None:
-        """A step was taken."""
-
-    def validation(self, row: dict[str, Any], examples: list[dict[str, str]]) -> None:
-        """The model was measured."""
-
-    def message(self, text: str) -> None:
-        """Something happened that a person should know."""
 
 
 class Trainer(Generic[AnyBatch]):
@@ -61,9 +51,10 @@ class Trainer(Generic[AnyBatch]):
         observer: Observer,
         clock: Clock,
         save_model: Callable[[dict[str, float]], None],
+        extension: Extension | None = None,
     ) -> None:
         self.model, self.task, self.config, self.observer, self.clock = model, task, config, observer, clock
-        self.save_model = save_model
+        self.save_model, self.extension = save_model, extension
         self.checkpoints = folder / "checkpoints"
         self.metrics = MetricsFile(folder / "metrics.jsonl")
         machine = config.machine
@@ -78,7 +69,9 @@ class Trainer(Generic[AnyBatch]):
         sizes = config.batches
         assert sizes.tokens_per_step is not None and sizes.tokens_per_batch is not None
         self.batches_per_step = max(1, round(sizes.tokens_per_step / sizes.tokens_per_batch))
-        self._saved_at = time.monotonic()
+        self.checkpoint_timer = CheckpointTimer(config.saving.checkpoint_seconds)
+        # Of the steps that this process has taken.
+        self._computed_tokens, self._computing_seconds = 0, 0.0
 
     def resume(self) -> bool:
         """Continue from the newest checkpoint, if there is one."""
@@ -94,6 +87,9 @@ class Trainer(Generic[AnyBatch]):
         if self.average:
             self.average.restore(tensors["average"])
         self.metrics.truncate(self.state.position.step)
+        if self.extension and self.state.finished and self.extension.step == self.state.position.step:
+            self.limit.reopen(self.state)
+        self._save_kept()  # a kill may have come between the checkpoint and the model folder
         return True
 
     def run(self) -> bool:
@@ -146,7 +142,7 @@ class Trainer(Generic[AnyBatch]):
         started = time.monotonic()
         position = self.state.position
         position.step += 1
-        rate = learning_rate(self.config.schedule, self.task.width, position.step, progress)
+        rate = learning_rate(self.config.schedule, self.task.width, position.step, progress, self.state.extended_at)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
         seed = self.config.seed * 1_000_003 + position.step
@@ -156,6 +152,12 @@ class Trainer(Generic[AnyBatch]):
         self.optimizer.step()
         if self.average:
             self.average.update(position.step)
+        seconds = time.monotonic() - started
+        tokens = sum(batch.num_tokens for batch in batches)
+        self._computed_tokens, self._computing_seconds = (
+            self._computed_tokens + tokens,
+            self._computing_seconds + seconds,
+        )
         row = {
             "step": position.step,
             "epoch": position.epoch,
@@ -163,8 +165,9 @@ class Trainer(Generic[AnyBatch]):
             "learning_rate": rate,
             "gradient_norm": norm,
             "target_tokens": sum(batch.num_targets for batch in batches),
-            "padding": 1 - sum(batch.num_real for batch in batches) / sum(b.num_tokens for b in batches),
-            "seconds": time.monotonic() - started,
+            "unit": self.task.unit,
+            "padding": 1 - sum(batch.num_real for batch in batches) / tokens,
+            "seconds": seconds,
             "elapsed": self.clock.elapsed(),
         }
         self.metrics.write("train", row)
@@ -194,29 +197,37 @@ class Trainer(Generic[AnyBatch]):
             )
 
     def _after_step(self, progress: float | None) -> None:
+        per_token = self._computing_seconds / self._computed_tokens
+        self.limit.expect_validation(self.state, per_token * self.task.validation_tokens)
         due = self.limit.pass_validation(self.state, progress)
         if due or self.limit.over(self.state):
-            with self.average.in_place() if self.average else nullcontext():
+            with self._averaged():
                 self._validate()
             self.state.validation_steps.append(self.state.position.step)
+            # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
+            # worse weights for the best, and put them in their place.
             self.save()
-        elif time.monotonic() - self._saved_at >= self.config.saving.checkpoint_seconds:
+            self._save_kept()
+        elif self.checkpoint_timer.due():
             self.save()
 
+    def _averaged(self) -> AbstractContextManager[None]:
+        return self.average.in_place() if self.average else nullcontext()
+
     def _validate(self) -> None:
-        """Measure the weights as they are now, and keep them if they are the best so far."""
+        """Measure the weights as they are now, and note whether they are the best so far."""
         started = time.monotonic()
         self.model.eval()
         # In a worker, which can take again the memory that training has let go of.
         result, entropy = self.gradients.pool.submit(self._measure).result()
         self.model.train()
-        self._keep_if_best(result)
+        self._note_if_best(result)
         took = time.monotonic() - started
-        self.state.reserve = self.limit.reserve = 1.2 * took
-        self.state.validating += took
+        self.limit.note_validation(self.state, took)
         row = {
             "step": self.state.position.step,
             "loss": result.loss,
+            "wrong": result.wrong,
             **result.scores,
             "input_gain": result.input_gain,
             "answers": result.answers and asdict(result.answers),
@@ -232,15 +243,26 @@ class Trainer(Generic[AnyBatch]):
         with side_by_side_on(self.workers):
             return self.task.validate(), attention_entropy(self.model, self.task.read_examples)
 
-    def _keep_if_best(self, result: Validation) -> None:
+    def _note_if_best(self, result: Validation) -> None:
         if self.state.best_rank is None or result.rank < self.state.best_rank:
             self.state.best_rank, self.state.validations_since_best = result.rank, 0
-            self.save_model({"loss": result.loss, **result.scores})
+            self.state.unsaved_scores = {"loss": result.loss, **result.scores}
         else:
             self.state.validations_since_best += 1
 
+    def _save_kept(self, averaged: bool = True) -> None:
+        """Put the best weights, which the model has, into the model folder, unless they are there."""
+        if self.state.unsaved_scores is not None:
+            with self._averaged() if averaged else nullcontext():
+                self.save_model(self.state.unsaved_scores)
+            self.state.unsaved_scores = None
+
     def save(self) -> None:
         """Write a checkpoint, and remove those that are not needed any more."""
+        with self.checkpoint_timer.saving():
+            self._save()
+
+    def _save(self) -> None:
         self.state.elapsed = self.clock.elapsed()
         tensors = {
             "model": parameter_tensors(self.model),
@@ -250,7 +272,6 @@ class Trainer(Generic[AnyBatch]):
             tensors["average"] = self.average.tensors
         save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
         prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
-        self._saved_at = time.monotonic()
 
     def _steps_to_average(self) -> list[int]:
         count = self.config.average_checkpoints
@@ -264,6 +285,7 @@ class Trainer(Generic[AnyBatch]):
             load_parameters(self.model, mean_of_files([self._model_file(step) for step in steps]))
             self.observer.message(f"the mean of the last {len(steps)} checkpoints:")
             self._validate()
+            self._save_kept(averaged=False)
             load_parameters(self.model, last)
         self.state.finished = True
         self.save()

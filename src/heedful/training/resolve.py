@@ -15,12 +15,16 @@ from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import choose_device, supports_bf16
+from heedful.model_folder import ModelConfig
 from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
-from heedful.models.parameter_count import PUBLISHED_MILLIONS, counted
+from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.recipes import budget_recipe
 from heedful.training.config import MachineConfig, TrainingConfig
+from heedful.training.description import describe
+from heedful.training.extension import Extension, check_extension, end_in_words
+from heedful.training.identity import refuse_changes, requested, with_saved_names
 from heedful.training.run_config import RunConfig
 
 # Each worker holds a gradient of its own.
@@ -61,6 +65,10 @@ def _family(job: Job, preset: str | None, family: str | None) -> str:
     """The family that was asked for, by its name or by that of a preset."""
     fitting = [name for name, make in PRESETS.items() if make()["family"] in job.families]
     if family is not None and family not in job.families:
+        if job.start_folder:
+            raise UserError(
+                f"{job.start_folder} is of the family {job.families[0]!r}, not {family!r}: give one of the two"
+            )
         raise UserError(f"unknown family {family!r} for this job: {nearest(family, list(job.families))}")
     if preset is None:
         return family or job.families[0]
@@ -97,58 +105,63 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What run/config.json holds: the choices of a run, how they came about, and the key of its data."""
+    """What run/config.json holds: the choices of a run, how they came about, and the key of its data.
+
+    `extension` tells where the run was extended last, if it was.
+    """
 
     resolved: ResolvedRun
     choices: tuple[Choice, ...]
     data_key: str
+    extension: Extension | None = None
 
 
-def reload_run(run: RunConfig, file: Path) -> SavedRun | None:
-    """The saved choices of the run that is to be continued, if there is one and it was asked for alike."""
+def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
+    """The run that is to be continued, if there is one and it was asked for alike, and its saved choices."""
     if not file.exists():
         return None
-    content = read_json(file)
-    _refuse_changes(content["requested"], _requested(run), file)
+    content, out = read_json(file), file.parent.parent
+    run = replace(run, data=with_saved_names(run.data, content["requested"]))
+    refuse_changes(content["requested"], requested(run), run.data, out)
     saved = from_dict(SavedRun, content["saved"])
     resolved = saved.resolved
     resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
     choose_device(resolved.training.machine.device)  # it must be here too
-    return replace(saved, resolved=resolved)
+    saved = replace(saved, resolved=resolved)
+    limit = fill_in(resolved.preset, run.settings).training.limit
+    if limit != resolved.training.limit:
+        extension = check_extension(resolved.training.limit, limit, run.extend, out)
+        saved = _extended(saved, replace(resolved.training, limit=limit), extension)
+    return run, saved
 
 
-def choose_run(run: RunConfig, data: PreparedJob, file: Path) -> SavedRun:
-    """Make the choices of a new run, and save them."""
-    resolved, choices = _choose(run, data)
-    saved = SavedRun(resolved, tuple(choices), data.key)
-    content = {"requested": _requested(run), "saved": to_dict(saved)}
-    write_file(file, json.dumps(content, indent=2) + "\n")
-    return saved
-
-
-def _requested(run: RunConfig) -> dict[str, Any]:
-    # Through JSON, as it will come back from the file.
-    requested = {"data": to_dict(run.data), "preset": run.preset, "family": run.family, "settings": run.settings}
-    return json.loads(json.dumps(requested))
-
-
-def _refuse_changes(saved: dict[str, Any], requested: dict[str, Any], file: Path) -> None:
-    old, new = _flat(saved), _flat(requested)
-    changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-    if changed:
-        key = changed[0]
-        raise UserError(
-            f"{file.parent.parent} holds a run with other settings: {key} was {old.get(key)!r} and is now "
-            f"{new.get(key)!r}. Use the same command to continue it, or another --out for a new run"
+def _extended(saved: SavedRun, training: TrainingConfig, extension: Extension) -> SavedRun:
+    """The choices of a run with another end."""
+    end = Choice("end", end_in_words(training.limit), "as asked")
+    rate = "the learning rate goes on as before"
+    if training.schedule.kind == "decay":
+        rate = (
+            f"the learning rate warms up again over {training.schedule.warmup_share:.0%} of what is left, "
+            "to where a run of this length has it, and falls to zero at the new end"
         )
+    choices = [end if each.name == "end" else each for each in saved.choices if each.name != "extended"]
+    choices.append(Choice("extended", f"after step {extension.step:,}", rate))
+    return replace(
+        saved, resolved=replace(saved.resolved, training=training), choices=tuple(choices), extension=extension
+    )
 
 
-def _flat(data: dict[str, Any], where: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in data.items():
-        name = f"{where}.{key}" if where else key
-        flat.update(_flat(value, name) if isinstance(value, dict) else {name: value})
-    return flat
+def choose_run(run: RunConfig, data: PreparedJob) -> SavedRun:
+    """Make the choices of a new run."""
+    resolved, choices = _choose(run, data)
+    return SavedRun(resolved, tuple(choices), data.key)
+
+
+def save_run(run: RunConfig, saved: SavedRun, config: ModelConfig, file: Path) -> None:
+    """Write what was asked for, with what the names of files told, and every choice."""
+    asked = requested(run)
+    asked["data"] |= {name: getattr(config, name) for name in run.data.read_from_names}
+    write_file(file, json.dumps({"requested": asked, "saved": to_dict(saved)}, indent=2) + "\n")
 
 
 def _choose(run: RunConfig, data: PreparedJob) -> tuple[ResolvedRun, list[Choice]]:
@@ -163,7 +176,7 @@ def _choose(run: RunConfig, data: PreparedJob) -> tuple[ResolvedRun, list[Choice
     most = tokens_that_fit(model, parameters, device, training.machine.workers or 1)
     training = _with_batches(training, data.num_tokens, most)
     resolved = ResolvedRun(filled.family, preset, model, training)
-    return resolved, [*data.choices(), *_describe(run, resolved, parameters)]
+    return resolved, [*data.choices(), *describe(run, resolved.preset, resolved.model, resolved.training, parameters)]
 
 
 def _with_limit(training: TrainingConfig, tokens: int) -> TrainingConfig:
@@ -198,45 +211,3 @@ def _with_batches(training: TrainingConfig, tokens: int, most: int) -> TrainingC
     per_batch = training.batches.tokens_per_batch or min(per_step, most)
     batches = replace(training.batches, tokens_per_step=per_step, tokens_per_batch=min(per_batch, per_step))
     return replace(training, batches=batches)
-
-
-def _describe(run: RunConfig, resolved: ResolvedRun, parameters: int) -> list[Choice]:
-    training, machine, limit = resolved.training, resolved.training.machine, resolved.training.limit
-    ends = f"after {limit.steps} steps" if limit.steps else f"after {limit.epochs} epochs"
-    if limit.budget:
-        ends = f"after {limit.budget}"
-    elif not (limit.steps or limit.epochs):
-        ends = f"after {limit.patience} validations without improvement"
-    given = "as asked"
-    asked = _flat(run.settings)
-
-    def why(setting: str, otherwise: str) -> str:
-        return given if any(name.startswith(setting) for name in asked) else otherwise
-
-    published = PUBLISHED_MILLIONS.get(resolved.preset, "")
-    averaging = f"moving average, decay {training.ema_decay}" if training.ema_decay else "none"
-    if training.average_checkpoints:
-        averaging = f"mean of the last {training.average_checkpoints} checkpoints"
-    every = f"{training.saving.validations} times"
-    if training.saving.validate_every_steps:
-        every = f"every {training.saving.validate_every_steps} steps"
-    batches = training.batches
-    return [
-        Choice("preset", resolved.preset, given if run.preset else "by the amount of data and the device"),
-        Choice("model", resolved.model.summary(), resolved.family),
-        Choice("parameters", f"{parameters:,}", published and f"published: {published} million"),
-        Choice(
-            "device",
-            f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",
-            why("training.machine", "by the machine"),
-        ),
-        Choice(
-            "tokens a step",
-            f"{batches.tokens_per_step:,}",
-            f"{batches.tokens_per_batch:,} at once, " + why("training.batches", "by the amount of data and the memory"),
-        ),
-        Choice("learning rate", f"{training.schedule.learning_rate or 'of the paper'}", training.schedule.kind),
-        Choice("averaging", averaging, why("training.average_checkpoints", why("training.ema_decay", "by the preset"))),
-        Choice("validation", every, f"saved every {training.saving.checkpoint_seconds:g} s too"),
-        Choice("end", ends, why("training.limit", "no limit was given")),
-    ]

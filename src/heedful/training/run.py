@@ -17,12 +17,20 @@ from heedful.config import merge
 from heedful.errors import UserError
 from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
-from heedful.model_folder import save_model_folder
+from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
-from heedful.training.loop import Observer, Trainer
-from heedful.training.resolve import ResolvedRun, asked_model_settings, check_settings, choose_run, reload_run
+from heedful.training.loop import Trainer
+from heedful.training.observer import Observer
+from heedful.training.resolve import (
+    SavedRun,
+    asked_model_settings,
+    check_settings,
+    choose_run,
+    reload_run,
+    save_run,
+)
 from heedful.training.run_config import RunConfig
 
 
@@ -60,12 +68,15 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
     out = Path(run.out)
     with _locked(out):
         file = out / "run" / "config.json"
-        saved = reload_run(run, file)  # first: what is refused must not touch the data
+        found = reload_run(run, file)  # first: what is refused must not touch the data
+        run, saved = found or (run, None)
         expected = saved.data_key if saved else None
         data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
         observer.prepared(data.messages)
-        saved = saved or choose_run(run, data, file)
-        trainer = _trainer(run.data, data, saved.resolved, out, observer, clock)
+        saved = saved or choose_run(run, data)
+        config = data.model_config(saved.resolved.family, saved.resolved.model)
+        trainer = _trainer(run.data, data, saved, config, out, observer, clock)
+        save_run(run, saved, config, file)  # now that all fits together: what is refused leaves no run behind
         resumed = trainer.resume()
         observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():
@@ -97,16 +108,21 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def _trainer(
-    job: Job, data: PreparedJob, resolved: ResolvedRun, out: Path, observer: RunObserver, clock: Clock
+    job: Job,
+    data: PreparedJob,
+    saved: SavedRun,
+    config: ModelConfig,
+    out: Path,
+    observer: RunObserver,
+    clock: Clock,
 ) -> Trainer[Any]:
-    training = resolved.training
+    resolved, training = saved.resolved, saved.resolved.training
     if training.machine.threads:
         torch.set_num_threads(training.machine.threads)
     torch.manual_seed(training.seed)
     model = FAMILIES[resolved.family].build(resolved.model)
     job.start(model)
     model.to(training.machine.device)
-    config = data.model_config(resolved.family, resolved.model)
 
     def save(scores: dict[str, float]) -> None:
         save_model_folder(out, model, data.tokenizer, config, data.card(config, out.name, scores))
@@ -118,7 +134,8 @@ def _trainer(
         training.machine.precision == "bf16",
         training.seed,
     )
-    return Trainer(model, data.task(model, learning), training, out / "run", observer, clock, save)
+    task = data.task(model, learning)
+    return Trainer(model, task, training, out / "run", observer, clock, save, saved.extension)
 
 
 @contextmanager

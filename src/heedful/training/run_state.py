@@ -25,6 +25,9 @@ class RunState:
     `best_rank` is that of the validation whose weights are kept (see `Validation.rank`).
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
     `validating` the time that all of them have taken; the first step began `began` seconds after the run.
+    Of a time budget, the share `progress` was over at `progress_at` seconds; a run that was extended went on when the
+    share `extended_at` of its new length was over. `unsaved_scores` are those of weights that are the best so far and
+    go into the model folder after this checkpoint.
     """
 
     position: Position = field(default_factory=Position)
@@ -37,6 +40,10 @@ class RunState:
     began: float = 0.0
     reserve: float = 0.0
     validating: float = 0.0
+    progress: float = 0.0
+    progress_at: float = 0.0
+    extended_at: float = 0.0
+    unsaved_scores: dict[str, float] | None = None
     finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:

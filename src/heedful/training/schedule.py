@@ -27,11 +27,17 @@ class ScheduleConfig:
         require(self.warmup_share, "warmup_share", 0, 1)
 
 
-def learning_rate(config: ScheduleConfig, width: int, step: int, progress: float | None) -> float:
-    """The rate of a step, counted from 1; `progress` is the share of the run that is over, if an end is set."""
+def learning_rate(
+    config: ScheduleConfig, width: int, step: int, progress: float | None, extended_at: float = 0.0
+) -> float:
+    """The rate of a step, counted from 1; `progress` is the share of the run that is over, if an end is set.
+
+    A run that was extended when that share was `extended_at` had come to a rate of zero there: it warms up once more,
+    to the rate that a run of its new length has by then.
+    """
     if config.kind == "decay":
         assert config.learning_rate is not None and progress is not None
-        rise = (progress + 1e-3) / max(config.warmup_share, 1e-9)
+        rise = ((progress - extended_at) / max(1.0 - extended_at, 1e-9) + 1e-3) / max(config.warmup_share, 1e-9)
         fall = (1.0 - progress) / (1.0 - config.warmup_share)
         return config.learning_rate * max(0.0, min(1.0, rise, fall))
     if config.learning_rate is not None:

@@ -31,6 +31,47 @@ def test_few_answers_may_be_alike_by_chance(write_run, step_row, validation_row)
     assert verdict(record) == "healthy"
 
 
+@pytest.mark.parametrize(
+    ("gain", "last_loss", "steps", "expected"),
+    [
+        (0.30, 4.7, 300, "too short to judge"),  # one minute of pairs that belong together: 4.74 against 5.04
+        (0.30, 4.7, 1500, "too short to judge"),  # chance does not give so much
+        (0.02, 4.7, 300, "too short to judge"),  # the training loss still falls
+        (0.02, 5.05, 300, "source ignored"),  # it has come to rest, and the source was of no use
+        (0.02, 4.7, 1500, "source ignored"),  # it has had the time
+        (0.60, 4.7, 300, "healthy"),
+    ],
+)
+def test_an_ignored_source_needs_evidence(
+    write_run, step_row, validation_row, gain: float, last_loss: float, steps: int, expected: str
+) -> None:
+    third = 2 * steps // 3
+    losses = [7 - 1.9 * number / third for number in range(third)]
+    losses += [5.1 - (5.1 - last_loss) * number / (steps - third) for number in range(steps - third)]
+    rows = [step_row(number, loss=loss) for number, loss in enumerate(losses, 1)]
+    record = read_run(write_run([*rows, validation_row(steps, loss=4.74, input_gain=gain)]))
+    assert verdict(record) == expected
+    said = [str(finding) for finding in diagnose(record)]
+    assert any("misaligned" in text for text in said) == (expected == "source ignored")
+    if expected.startswith("too short"):
+        assert "too short to tell" in said[0] and "4.74 with the right sources" in said[0]
+        assert not diagnose(record)[0].fault
+
+
+def test_overfitting_is_told_from_the_loss_and_the_folder_from_what_the_weights_were_chosen_by(
+    write_run, step_row, validation_row
+) -> None:
+    rows = [step_row(number, loss=5 - number / 50) for number in range(1, 201)]
+    measured = [(100, 1.0, 0.4), (150, 1.3, 0.2), (200, 1.5, 0.3)]
+    rows += [
+        validation_row(step, loss=loss, accuracy=1 - wrong, wrong=wrong, **{"macro F1": 0.5})
+        for step, loss, wrong in measured
+    ]
+    (finding,) = diagnose(read_run(write_run(rows)))
+    assert "lowest (1.000) at step 100 and is 1.500" in finding.evidence
+    assert "the weights of step 150, by the fewest wrong answers: 20.00%" in finding.advice
+
+
 @pytest.mark.parametrize(("spread", "expected"), [(0.01, "divergence"), (0.2, "healthy")])
 def test_a_noisy_loss_that_rises_a_little_has_not_diverged(
     write_run, step_row, validation_row, spread: float, expected: str

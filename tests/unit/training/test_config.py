@@ -7,9 +7,7 @@ from heedful.training.resolve import check_settings
 from heedful.training.run_config import RunConfig
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("90s", 90), ("30m", 1800), ("1h30m", 5400), ("45", 45), ("1.5h", 5400)]
-)
+@pytest.mark.parametrize(("text", "expected"), [("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1.5h", 5400)])
 def test_times(text: str, expected: float) -> None:
     assert seconds(text) == expected
 
@@ -18,6 +16,12 @@ def test_times(text: str, expected: float) -> None:
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="30m"):
         seconds(text)
+
+
+@pytest.mark.parametrize("text", ["1", "45", "1.5", "1h30"])
+def test_a_time_needs_a_unit(text: str) -> None:
+    with pytest.raises(UserError, match="without a unit: write it as 90s, 30m or 1h30m"):
+        LimitConfig(budget=text)
 
 
 def test_two_limits_are_refused() -> None:

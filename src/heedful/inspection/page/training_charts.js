@@ -35,7 +35,7 @@ function scoreCharts(run, validated) {
 }
 
 function stepCharts(run) {
-  const { steps } = run;
+  const { steps, unit } = run;
   const clipped = run.clip_norm > 0 ? { value: run.clip_norm, name: "clipped above" } : null;
   return [
     { title: "Learning rate", about: "As the schedule set it.", atLeast: 0,
@@ -44,8 +44,8 @@ function stepCharts(run) {
       logarithmic: true, reference: clipped,
       series: [{ name: "norm", tone: "violet", points: steps, values: steps.gradient_norm, smooth: true,
         low: steps.gradient_norm, high: steps.gradient_norm_high }] },
-    { title: "Speed", about: "Target tokens a second, validations left out.", atLeast: 0,
-      series: [{ name: "tokens/s", tone: "blue", points: steps, values: steps.tokens_per_second, smooth: true }] },
+    { title: "Speed", about: `${unit[0].toUpperCase()}${unit.slice(1)} per second, validations left out.`, atLeast: 0,
+      series: [{ name: `${unit}/s`, tone: "blue", points: steps, values: steps.tokens_per_second, smooth: true }] },
     { title: "Padding", about: "The share of a batch that is filled up.", atLeast: 0.05, format: percent, axisFormat: wholePercent,
       series: [{ name: "padding", tone: "orange", points: steps, values: steps.padding, smooth: true }] },
   ];

@@ -66,10 +66,10 @@ function tiles() {
   const tokens = totals.target_tokens;
   const shown = [tile("steps", totals.steps.toLocaleString("en")), tile("time", timeOf(totals.minutes)),
     tile("targets seen", tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)} M` : tokens.toLocaleString("en"))];
-  const measured = validations.filter((row) => row.loss !== null);
-  if (measured.length) {
-    const best = measured.reduce((one, other) => (other.loss < one.loss ? other : one));
-    shown.push(tile("lowest held-out loss", best.loss.toFixed(3), `at step ${best.step.toLocaleString("en")}`));
+  if (run.kept !== null) {
+    const best = validations[run.kept];
+    const chosen = run.kept_by === "lowest held-out loss" ? run.kept_by : `held-out loss with the ${run.kept_by}`;
+    shown.push(tile(chosen, best.loss.toFixed(3), `at step ${best.step.toLocaleString("en")}`));
     for (const [name, value] of Object.entries(best.scores)) shown.push(tile(name, scoreFormat(name)(value), "with these weights"));
   }
   return h("dl", { class: "tiles" }, ...shown);

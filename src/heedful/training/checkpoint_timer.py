@@ -1,0 +1,35 @@
+"""When a checkpoint is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# The first one comes early: what was not saved at all is lost altogether.
+FIRST_SECONDS = 2.0
+# Afterwards little is lost, as long as writing takes no more than a small share of the time.
+FEWEST_SECONDS = 5.0
+LARGEST_SHARE = 0.03
+
+
+class CheckpointTimer:
+    """Says when to save: after the pause that was asked for, or else one that suits what saving takes."""
+
+    def __init__(self, asked: float | None) -> None:
+        self.asked = asked
+        self.pause = FIRST_SECONDS if asked is None else min(FIRST_SECONDS, asked)
+        self.saved_at = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether to save now."""
+        return time.monotonic() - self.saved_at >= self.pause
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Measure a save."""
+        started = time.monotonic()
+        yield
+        self.saved_at = time.monotonic()
+        needed = (self.saved_at - started) / LARGEST_SHARE
+        self.pause = max(FEWEST_SECONDS, needed) if self.asked is None else self.asked

@@ -1,0 +1,62 @@
+"""Going on with a run that has finished, to a later end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.config import read_json
+from heedful.errors import UserError
+from heedful.training.checkpoint import checkpoint_folders
+from heedful.training.config import LimitConfig, seconds
+
+KINDS = ("steps", "epochs", "budget")
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Where a run had finished when it was extended."""
+
+    step: int
+
+
+def end_in_words(limit: LimitConfig) -> str:
+    """When a run with that limit ends."""
+    if limit.steps or limit.epochs:
+        count, unit = (limit.steps, "step") if limit.steps else (limit.epochs, "epoch")
+        return f"after {count:,} {unit}{'s' * (count != 1)}"
+    if limit.budget:
+        return f"after {limit.budget}"
+    return f"after {limit.patience} validations without improvement"
+
+
+def check_extension(before: LimitConfig, now: LimitConfig, wanted: bool, out: Path) -> Extension:
+    """Where the run in a folder is extended from; a UserError if it cannot be, or if that was not asked for."""
+    ends, another = end_in_words(before), "or choose another --out for a new run"
+    kinds = [next((name for name in KINDS if getattr(limit, name) is not None), "patience") for limit in (before, now)]
+    old, new = (getattr(limit, kind) for limit, kind in zip((before, now), kinds, strict=True))
+    changed = f"training.limit.{kinds[1]} was {getattr(before, kinds[1])!r} and is now {new!r}"
+    step = _finished_at(out)
+    if step is None:
+        raise UserError(
+            f"{out} holds a run that ends {ends} and has not come there: {changed}. Use the same command to continue "
+            f"it (once it has finished, --extend takes it further), {another}"
+        )
+    if kinds[0] != kinds[1]:
+        raise UserError(
+            f"{out} holds a run that ended {ends}: {changed}. It can be extended by a larger {kinds[0]} only, {another}"
+        )
+    if not (seconds(new) > seconds(old) if kinds[0] == "budget" else new > old):
+        raise UserError(f"{out} holds a run that ended {ends}: {changed}, which is less, {another}")
+    if not wanted:
+        raise UserError(
+            f"{out} holds a run that ended {ends}: {changed}. Add --extend to go on to the later end, {another}"
+        )
+    return Extension(step)
+
+
+def _finished_at(out: Path) -> int | None:
+    """The last step of a finished run."""
+    found = checkpoint_folders(out / "run" / "checkpoints")
+    state = read_json(found[-1] / "state.json") if found else {}
+    return int(state["position"]["step"]) if state.get("finished") else None
