@@ -16,7 +16,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors
+from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors, stored_shapes
 
 FORMAT = 1
 
@@ -69,7 +69,13 @@ def save_model_folder(
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
     config = check_model_folder(folder)
-    model = FAMILIES[config.family].build_unfilled(config.model)
+    family, file = FAMILIES[config.family], folder / "model.safetensors"
+    shapes = stored_shapes(file)
+    try:
+        family.check_weights(config.model, shapes)
+    except UserError as error:
+        raise UserError(f"{file} and config.json: {error}") from None
+    model = family.build_unfilled(config.model)
     load_weights(folder, model)
     tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
@@ -77,13 +83,20 @@ def load_model_folder(folder: Path) -> LoadedModel:
 
 def load_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
     """The tokenizer of a model folder, which must go with the model."""
-    tokenizer = Tokenizer.load(folder / "tokenizer.json", config.model.special_tokens)
-    if tokenizer.vocabulary_size > config.model.vocabulary_size:
-        raise UserError(
-            f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
-            f"but the model in config.json has {config.model.vocabulary_size}"
-        )
+    file = folder / "tokenizer.json"
+    tokenizer = Tokenizer.load(file, config.model.special_tokens)
+    check_tokenizer(file, tokenizer, config.model.vocabulary_size)
     return tokenizer
+
+
+def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
+    """Raise a UserError if a tokenizer gives ids that a model with so many tokens does not have."""
+    if tokenizer.vocabulary_size > vocabulary:
+        raise UserError(f"{file} has {tokenizer.vocabulary_size} tokens, but the model in config.json has {vocabulary}")
+    if tokenizer.largest_id >= vocabulary:
+        raise UserError(
+            f"{file} has a token with the id {tokenizer.largest_id}, but config.json has {vocabulary} tokens"
+        )
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:

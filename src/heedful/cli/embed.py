@@ -11,11 +11,21 @@ import click
 @click.command()
 @click.argument("model")
 @click.option("--out", metavar="FILE.npy", help="Write an array of numpy; without it, a JSON array a line.")
-@click.option("--pooling", type=click.Choice(["mean", "class_token"]), help="By default as the model was trained.")
-@click.option("--normalize/--no-normalize", default=True, show_default=True, help="Give vectors of length 1.")
+@click.option(
+    "--pooling",
+    type=click.Choice(["mean", "class_token"]),
+    help="What becomes the vector; by default as the model says.",
+)
+@click.option(
+    "--normalize/--no-normalize",
+    default=None,
+    help="Give vectors of length 1; by default, unless the model says not to.",
+)
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Texts at a time; does not change results.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
-def embed(model: str, out: str | None, pooling: str | None, normalize: bool, batch_size: int, device: str) -> None:
+def embed(
+    model: str, out: str | None, pooling: str | None, normalize: bool | None, batch_size: int, device: str
+) -> None:
     """Turn lines of standard input into vectors, with an encoder of any task.
 
     \b

@@ -27,6 +27,8 @@ def info(model: str) -> None:
     if config.task == "translation":
         rows["languages"] = f"{config.source_language or '?'} to {config.target_language or '?'}"
         rows["longest input"] = f"{config.model.max_length} subwords"
+    if config.family == "encoder_only":
+        rows["vectors"] = config.model.vectors_summary()
     if config.labels:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
     if loaded.tokenizer is not None:

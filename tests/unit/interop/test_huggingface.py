@@ -146,7 +146,7 @@ def test_what_is_not_supported_is_refused_in_words(tmp_path: Path) -> None:
         read_folder(tmp_path / "theirs")
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())
     (tmp_path / "theirs" / "config.json").write_text(json.dumps({**config, "model_type": "marain"}))
-    with pytest.raises(UserError, match="did you mean 'marian'"):
+    with pytest.raises(UserError, match="'marain', and heedful imports bert, gpt2, marian, vit, xlnet"):
         read_folder(tmp_path / "theirs")
     (tmp_path / "theirs" / "model.safetensors").rename(tmp_path / "theirs" / "pytorch_model.bin")
     (tmp_path / "theirs" / "config.json").write_text(json.dumps(config))
