@@ -45,7 +45,8 @@ class Tokenizer:
         parts = (engine.normalizer, engine.pre_tokenizer, engine.post_processor, engine.decoder)
         self._byte_level = any(b"ByteLevel" in part.__getstate__() for part in parts if part is not None)
         # A vocabulary of characters is looked up directly, which is fifty times as fast.
-        self._characters: dict[str, int] = vocabulary if _is_of_characters(engine) else {}
+        direct = special_tokens.unknown is not None and _is_of_characters(engine)
+        self._characters: dict[str, int] = vocabulary if direct else {}
 
     @classmethod
     def train(

@@ -50,13 +50,15 @@ class Family:
             model = self.build_without_memory(settings)
         except UserError:
             raise
-        except (RuntimeError, TypeError, OverflowError):  # sizes beyond what torch can count
-            raise UserError("the sizes in the settings are too large for any model") from None
+        except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # such as sizes that torch cannot count
+            raise UserError(f"the settings do not make a model: {str(error).splitlines()[0]}") from None
         check_shapes(model, shapes)
         stored = sum(math.prod(shape) for shape in shapes.values())
         computed = sum(buffer.numel() for buffer in model.buffers())
         if computed > max(stored, MOST_COMPUTED):
-            raise UserError(f"max_length is {settings.max_length:,}, for which positions would take too much memory")
+            raise UserError(
+                f"tables of positions with {computed:,} numbers do not suit these weights: lower max_length"
+            )
 
     def build_unfilled(self, settings: Any) -> nn.Module:
         """The model with parameters that hold anything at all: their values are to come from a file."""
