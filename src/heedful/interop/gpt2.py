@@ -39,7 +39,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
             ("mlp.c_fc", "feed_forward.inner_projection"),
             ("mlp.c_proj", "feed_forward.output_projection"),
         ):
-            found |= _transposed(tensors.take_layer(f"{theirs}.{name}", f"{ours}.{place}"))
+            found |= _transposed(tensors.take_layer(f"{theirs}.{name}", f"{ours}.{place}", 2))
     return Imported("decoder_only", "language_model", settings, found)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.config import read_json, shown
 from heedful.data.tokenizer import Tokenizer
@@ -56,16 +56,25 @@ def read_folder(folder: Path) -> ImportedFolder:
         imported = CONVERTERS[kind](config, tensors)
         if tensors.left_over:
             raise UserError(f"tensors that have no place in the model: {', '.join(tensors.left_over)}")
-        family = FAMILIES[imported.family]
-        family.check_weights(imported.settings, {name: each.shape for name, each in imported.tensors.items()})
-        network = family.build_unfilled(imported.settings)
-        load_parameters(network, imported.tensors)
+        network = _built(config, imported)
     except UserError as error:
         raise UserError(str(error) if str(error).startswith(str(folder)) else f"{folder}: {error}") from None
     imported = _with_vectors(folder, imported)
     tokenizer, remarks = _read_tokenizer(folder, imported)
     settings = ModelConfig(imported.family, imported.task, imported.settings, labels=imported.labels)
     return ImportedFolder(LoadedModel(network.eval(), settings, tokenizer), [*imported.remarks, *remarks])
+
+
+def _built(config: ForeignConfig, imported: Imported) -> nn.Module:
+    """The model with its weights, which must be those that the settings ask for."""
+    family = FAMILIES[imported.family]
+    try:
+        family.check_weights(imported.settings, {name: each.shape for name, each in imported.tensors.items()})
+    except UserError as error:
+        raise config.error(str(error)) from None
+    network = family.build_unfilled(imported.settings)
+    load_parameters(network, imported.tensors)
+    return network
 
 
 def import_folder(folder: Path, out: Path) -> ImportedFolder:
