@@ -82,10 +82,9 @@ def load_model_folder(folder: Path) -> LoadedModel:
     family, file = FAMILIES[config.family], folder / "model.safetensors"
     shapes = stored_shapes(file)
     try:
-        family.check_weights(config.model, shapes)
+        model = family.build_unfilled(config.model, shapes)
     except UserError as error:
         raise UserError(f"{file} and config.json: {error}") from None
-    model = family.build_unfilled(config.model)
     load_weights(folder, model)
     tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)

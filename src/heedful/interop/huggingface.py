@@ -69,10 +69,10 @@ def _built(config: ForeignConfig, imported: Imported) -> nn.Module:
     """The model with its weights, which must be those that the settings ask for."""
     family = FAMILIES[imported.family]
     try:
-        family.check_weights(imported.settings, {name: each.shape for name, each in imported.tensors.items()})
+        shapes = {name: each.shape for name, each in imported.tensors.items()}
+        network = family.build_unfilled(imported.settings, shapes)
     except UserError as error:
         raise config.error(str(error)) from None
-    network = family.build_unfilled(imported.settings)
     load_parameters(network, imported.tensors)
     return network
 

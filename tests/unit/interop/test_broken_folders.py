@@ -96,7 +96,7 @@ def gpt2(folders: Path, tmp_path: Path) -> Path:
     [
         ("config.json", {"n_layer": "2"}, "n_layer is '2', expected a whole number"),
         ("config.json", {"n_layer": 10**9}, "is missing"),
-        ("config.json", {"n_embd": 3 * 10**9}, r"config\.json: the (settings do not make a model|weights do not fit)"),
+        ("config.json", {"n_embd": 3 * 10**9}, r"config\.json: .*larger than its weights"),
         ("config.json", {"n_head": 0}, "n_head is 0"),
         ("config.json", {"vocab_size": -1}, "vocab_size is -1"),
         ("config.json", {"eos_token_id": 53}, "eos_token_id is 53"),
