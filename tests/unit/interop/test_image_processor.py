@@ -30,8 +30,8 @@ def vit_folder(folder: Path, preprocessing: dict | None, image_size=(15, 20), pa
     return model
 
 
-def picture(height: int, width: int) -> np.ndarray:
-    generator = np.random.default_rng(7)
+def picture(height: int, width: int, seed: int = 7) -> np.ndarray:
+    generator = np.random.default_rng(seed)
     coarse = generator.integers(0, 256, (height // 3 + 1, width // 3 + 1, 3), np.uint8)
     return np.ascontiguousarray(coarse.repeat(3, 0).repeat(3, 1)[:height, :width])
 
@@ -69,14 +69,21 @@ def test_evaluation_and_attention_read_images_in_the_same_way(tmp_path: Path, ru
     from PIL import Image
 
     settings = {"size": {"shortest_edge": 23}, "do_center_crop": True, "crop_size": EXACT, "resample": 3}
-    vit_folder(tmp_path / "theirs", settings)
+    theirs = vit_folder(tmp_path / "theirs", settings)
+    images = [picture(37, 53, seed) for seed in range(40)]
+    with torch.no_grad():  # a bias that makes all classes about as frequent
+        pixels = transformers.ViTImageProcessorPil(**settings)(images, return_tensors="pt")["pixel_values"]
+        theirs.classifier.bias -= theirs(pixels).logits.mean(0)
+    theirs.save_pretrained(tmp_path / "theirs")
     run("import", tmp_path / "theirs", tmp_path / "ours")
     model = heedful.load(tmp_path / "ours")
-    answer = model.classify([picture(37, 53)])[0].label
     for label in model.labels:
         (tmp_path / "images" / label).mkdir(parents=True)
-    Image.fromarray(picture(37, 53)).save(tmp_path / "images" / answer / "a.png")
-    assert b"100" in run("evaluate", tmp_path / "ours", "--images", tmp_path / "images").stdout
+    labels = [each.label for each in model.classify(images)]
+    assert len(set(labels)) == 3
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        Image.fromarray(image).save(tmp_path / "images" / label / f"{number}.png")
+    assert b"accuracy  1.0000" in run("evaluate", tmp_path / "ours", "--images", tmp_path / "images").stdout
     assert model.attention(picture(37, 53)).to_json()["image"]["size"] == [15, 20]
 
 
