@@ -23,7 +23,7 @@ FORMAT = 1
 TASKS: dict[str, tuple[tuple[str, ...], str | None]] = {
     "translation": (("encoder_decoder", "recurrent"), None),
     "language_model": (("decoder_only", "xlnet"), None),
-    "encoder": (("encoder_only",), "none"),
+    "encoder": (("encoder_only",), None),  # with any head, which it does not use
     "masked_language_model": (("encoder_only",), "masked"),
     "classification": (("encoder_only",), "classes"),
     "tagging": (("encoder_only",), "tags"),
