@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import tomllib
 import types
 import typing
@@ -14,6 +15,9 @@ from typing import Any, TypeVar
 from heedful.errors import UserError
 
 Config = TypeVar("Config")
+
+# The most characters of a wrong value that an error shows.
+SHOWN = 80
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -25,11 +29,11 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
     """Build `kind` from nested data; an unknown key or a wrong type is an error that names the place."""
     assert dataclasses.is_dataclass(kind)
     if not isinstance(data, dict):
-        raise UserError(f"setting {where!r} is {data!r}, expected a table of settings")
+        raise UserError(f"setting {where!r} is {shown(data)}, expected a table of settings")
     known = [each.name for each in dataclasses.fields(kind)]
     for key in data:
         if key not in known:
-            raise UserError(f"unknown setting {join(where, key)!r}: {nearest(key, known)}")
+            raise UserError(f"unknown setting {shown(join(where, key))}: {nearest(key, known)}")
     hints = typing.get_type_hints(kind)
     values = {key: _convert(hints[key], value, join(where, key)) for key, value in data.items()}
     missing = [
@@ -54,20 +58,29 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return _convert(next(each for each in arguments if each is not type(None)), value, where)
     if origin is typing.Literal:
         if value not in arguments:
-            raise UserError(f"setting {where!r} is {value!r}: {nearest(str(value), list(arguments))}")
+            raise UserError(f"setting {where!r} is {shown(value)}: {nearest(value, list(arguments))}")
         return value
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
         return from_dict(typing.cast(type, hint), value, where)
     if origin is tuple and isinstance(value, list | tuple):
         return tuple(_convert(arguments[0], each, where) for each in value)
-    if hint is float and type(value) is int:
+    if hint is float and type(value) is int and abs(value) < 2**53:
         return float(value)
     # `type(...) is` and not isinstance: a bool is no int here.
-    if isinstance(hint, type) and type(value) is hint:
+    if isinstance(hint, type) and type(value) is hint and value == value:  # NaN is not
         return value
     expected = "a table of settings" if dataclasses.is_dataclass(hint) else getattr(hint, "__name__", hint)
     expected = "a list, as in [1, 2]" if origin is tuple else expected
-    raise UserError(f"setting {where!r} is {value!r}, expected {expected}")
+    raise UserError(f"setting {where!r} is {shown(value)}, expected {expected}")
+
+
+def shown(value: Any) -> str:
+    """A wrong value as an error shows it: on one line, and cut if it is long."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number with thousands of digits
+        return f"a {type(value).__name__} that is too large to show"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def require(value: float, name: str, lowest: float, below: float = float("inf")) -> None:
@@ -82,9 +95,9 @@ def join(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
 
 
-def nearest(key: str, known: list[str]) -> str:
+def nearest(key: Any, known: list[str]) -> str:
     """A hint at the known name that comes nearest to a misspelt one."""
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(key[:SHOWN], known, n=1, cutoff=0.5) if isinstance(key, str) else []
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
 
 
@@ -123,12 +136,40 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file."""
+    data = read_json_value(path)
+    if not isinstance(data, dict):
+        raise UserError(f"{path} does not hold a JSON object")
+    return data
+
+
+def read_json_value(path: Path) -> Any:
+    """What a JSON file holds; a key that is there twice, and what no number can hold, is an error."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(
+            path.read_text(encoding="utf-8"),
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_finite,
+            parse_float=_finite,
+        )
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except RecursionError:
+        raise UserError(f"{path} is nested too deeply") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise UserError(f"{path} holds no JSON object")
-    return data
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {shown(name)} is there twice")
+        found[name] = value
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:SHOWN]} is not a finite number")
+    return number

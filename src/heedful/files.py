@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heedful.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -14,20 +19,67 @@ TEMPORARY = "writing-"
 
 def write_file(path: Path, text: str) -> None:
     """Replace a text file in one step."""
-    temporary = path.with_name(f"{TEMPORARY}{path.name}")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    flush_to_disk(temporary)
-    temporary.replace(path)
+    with _replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     """Replace a safetensors file in one step."""
+    with _replacing(path) as temporary:
+        save_tensors(temporary, tensors, metadata)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file, with the permissions that any new file gets."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    path.touch()
+    mode = path.stat().st_mode  # the library makes a file of its own, which nobody else may read
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata)
+    except SafetensorError as error:
+        raise OSError(None, str(error), str(path)) from None
+    path.chmod(mode)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file to write that then takes the place of `path`; if that fails, it is removed."""
     temporary = path.with_name(f"{TEMPORARY}{path.name}")
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata)
-    flush_to_disk(temporary)
-    temporary.replace(path)
+    try:
+        yield temporary
+        flush_to_disk(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `out` when all is well; otherwise nothing is left behind.
+
+    `out` must not be there, or be empty.
+    """
+    absent = [each for each in (out.parent, *out.parent.parents) if not each.exists()]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=TEMPORARY) as inside:
+            # Inside, because a temporary folder itself is closed to others.
+            place = Path(inside, "folder")
+            place.mkdir()
+            yield place
+            if out.is_dir():
+                out.rmdir()
+            place.rename(out)
+    except BaseException as error:
+        for each in absent:
+            with suppress(OSError):
+                each.rmdir()
+        if isinstance(error, OSError):
+            raise UserError(f"cannot write {out}: {error.strerror or error}") from None
+        raise
 
 
 def whole_lines(path: Path) -> list[str]:

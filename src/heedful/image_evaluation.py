@@ -27,11 +27,12 @@ def evaluate_images(
     if unknown:
         raise UserError(f"the images have a class {unknown[0]!r}, which the model does not know")
     size, channels = classifier.size(resolution), classifier.model.config.channels
+    scaling = classifier.scaling(size)
     right: list[int] = []
 
     def readable() -> Iterator[NDArray[np.uint8]]:
         for each in source:
-            pixels = decode_image(each.image, size, channels)
+            pixels = decode_image(each.image, size, channels, scaling)
             if isinstance(pixels, str):
                 remark(each.name, pixels)
                 continue

@@ -11,15 +11,25 @@ from typing import Any
 from torch import nn
 
 import heedful
-from heedful.config import from_dict, read_json, to_dict
+from heedful.config import from_dict, read_json, shown, to_dict
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors
+from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors, stored_shapes
 from heedful.training_lines import TrainingLines
 
 FORMAT = 1
+# The families of each task, and the head that an encoder has for it.
+TASKS: dict[str, tuple[tuple[str, ...], str | None]] = {
+    "translation": (("encoder_decoder", "recurrent"), None),
+    "language_model": (("decoder_only", "xlnet"), None),
+    "encoder": (("encoder_only",), None),  # with any head, which it does not use
+    "masked_language_model": (("encoder_only",), "masked"),
+    "classification": (("encoder_only",), "classes"),
+    "tagging": (("encoder_only",), "tags"),
+    "image_classifier": (("vision",), None),
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,12 @@ def save_model_folder(
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
     config = check_model_folder(folder)
-    model = FAMILIES[config.family].build_unfilled(config.model)
+    family, file = FAMILIES[config.family], folder / "model.safetensors"
+    shapes = stored_shapes(file)
+    try:
+        model = family.build_unfilled(config.model, shapes)
+    except UserError as error:
+        raise UserError(f"{file} and config.json: {error}") from None
     load_weights(folder, model)
     tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
@@ -79,13 +94,20 @@ def load_model_folder(folder: Path) -> LoadedModel:
 
 def load_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
     """The tokenizer of a model folder, which must go with the model."""
-    tokenizer = Tokenizer.load(folder / "tokenizer.json", config.model.special_tokens)
-    if tokenizer.vocabulary_size > config.model.vocabulary_size:
-        raise UserError(
-            f"{folder / 'tokenizer.json'} has {tokenizer.vocabulary_size} tokens, "
-            f"but the model in config.json has {config.model.vocabulary_size}"
-        )
+    file = folder / "tokenizer.json"
+    tokenizer = Tokenizer.load(file, config.model.special_tokens)
+    check_tokenizer(file, tokenizer, config.model.vocabulary_size)
     return tokenizer
+
+
+def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
+    """Raise a UserError if a tokenizer gives ids that a model with so many tokens does not have."""
+    if tokenizer.vocabulary_size > vocabulary:
+        raise UserError(f"{file} has {tokenizer.vocabulary_size} tokens, but the model in config.json has {vocabulary}")
+    if tokenizer.largest_id >= vocabulary:
+        raise UserError(
+            f"{file} has a token with the id {tokenizer.largest_id}, but config.json has {vocabulary} tokens"
+        )
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:
@@ -132,17 +154,42 @@ def read_config(folder: Path) -> ModelConfig:
     data = read_json(file)
     if data.get("format") != FORMAT:
         raise UserError(
-            f"{file} has format {data.get('format')!r}; heedful {heedful.__version__} reads format {FORMAT}"
+            f"{file} has format {shown(data.get('format'))}; heedful {heedful.__version__} reads format {FORMAT}"
         )
     family = data.get("family")
-    if family not in FAMILIES:
-        raise UserError(f"{file}: its family is {family!r}, expected one of {', '.join(FAMILIES)}")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise UserError(f"{file}: its family is {shown(family)}, expected one of {', '.join(FAMILIES)}")
     try:
         data.setdefault("task", "translation")  # folders written before there were other tasks
         model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
-        return replace(from_dict(ModelConfig, {**data, "model": None}), model=model)
+        config = replace(from_dict(ModelConfig, {**data, "model": None}), model=model)
+        _check_parts(config)
+        return config
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
+
+
+def _check_parts(config: ModelConfig) -> None:
+    """Raise a UserError unless the parts of a configuration, each of which is fine by itself, go together."""
+    if config.task not in TASKS:
+        raise UserError(f"its task is {shown(config.task)}, expected one of {', '.join(TASKS)}")
+    families, head = TASKS[config.task]
+    if config.family not in families:
+        raise UserError(f"its family is {config.family!r}, but the task {config.task!r} needs {' or '.join(families)}")
+    if config.family == "vision":
+        if config.has_tokenizer:
+            raise UserError("has_tokenizer is True, but a model of images has none")
+        return
+    if config.model.vocabulary_size is None:
+        raise UserError("setting 'model.vocabulary_size' is None, expected int")
+    if head is None:
+        return
+    if config.model.head != head:
+        raise UserError(f"setting 'model.head' is {config.model.head!r}, but the task {config.task!r} needs {head!r}")
+    if head == "masked" and config.model.special_tokens.mask is None:
+        raise UserError("setting 'model.special_tokens.mask' is None, expected int")
+    if head in ("classes", "tags") and len(config.labels) != config.model.num_labels:
+        raise UserError(f"there are {len(config.labels)} labels, but model.num_labels is {config.model.num_labels}")
 
 
 def model_card(name: str, what: str, usage: str, details: str, scores: dict[str, float]) -> str:

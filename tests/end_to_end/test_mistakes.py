@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from heedful.cli.main import main
+from heedful.data.tokenizer import Tokenizer
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 
 
 def error(run, *arguments, **options) -> str:
@@ -123,11 +126,11 @@ def test_ctrl_c_is_one_line_in_every_command(
     assert capsys.readouterr().err.strip() == "heedful: interrupted"
 
 
-def test_a_benchmark_of_a_model_that_is_none(run, copy_model: Path, tmp_path: Path) -> None:
+def test_a_benchmark_of_a_model_that_is_none(run, tmp_path: Path) -> None:
     assert "there is no model folder" in error(run, "bench", "translation", "--model", tmp_path / "nothing")
-    config = json.loads((copy_model / "config.json").read_text())
-    shutil.copytree(copy_model, tmp_path / "other", ignore=shutil.ignore_patterns("run"))
-    (tmp_path / "other" / "config.json").write_text(json.dumps({**config, "task": "language_model"}))
+    tokenizer, settings = Tokenizer.train(["red dog"], 263), DecoderOnlyConfig(263, 24, 29)
+    config = ModelConfig("decoder_only", "language_model", settings)
+    save_model_folder(tmp_path / "other", DecoderOnly(settings), tokenizer, config, "card")
     assert "is no translation model" in error(run, "bench", "translation", "--model", tmp_path / "other")
 
 

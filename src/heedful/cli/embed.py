@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 @click.argument("model")
 @text_input()
 @click.option("--out", metavar="FILE.npy", help="Write an array of numpy; without it, a JSON array per line.")
-@click.option("--pooling", type=click.Choice(["mean", "class_token"]), help="By default as the model was trained.")
-@click.option("--normalize/--no-normalize", default=True, show_default=True, help="Give vectors of length 1.")
+@click.option(
+    "--pooling",
+    type=click.Choice(["mean", "class_token"]),
+    help="What becomes the vector; by default as the model says.",
+)
+@click.option(
+    "--normalize/--no-normalize",
+    default=None,
+    help="Give vectors of length 1; by default, unless the model says not to.",
+)
 @batch_size_option(64)
 @device_option
 def embed(
@@ -30,7 +38,7 @@ def embed(
     given: TextInput,
     out: str | None,
     pooling: str | None,
-    normalize: bool,
+    normalize: bool | None,
     batch_size: int,
     device: str,
 ) -> None:

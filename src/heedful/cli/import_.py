@@ -13,11 +13,12 @@ import click
 def import_(folder: str, out: str) -> None:
     """Make a heedful model of a folder in Hugging Face's layout.
 
-    FOLDER holds config.json, model.safetensors and, for text, tokenizer.json. Nothing in it is executed. A tensor
-    that is missing or left over is an error.
+    FOLDER holds config.json, model.safetensors and, for text, tokenizer.json; its model_type is bert, gpt2, marian, vit
+    or xlnet. Nothing in it is executed. What is missing, left over or not supported is an error, which leaves nothing
+    behind. Marian folders have SentencePiece models in place of tokenizer.json: their weights take no text yet.
 
     \b
-    heedful import opus-mt-en-de my-en-de
+    heedful import all-MiniLM-L6-v2 my-encoder
     """
     from heedful.interop.huggingface import import_folder
 

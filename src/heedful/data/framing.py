@@ -14,11 +14,11 @@ class Framed(NamedTuple):
     shortened: bool
 
 
-def frame(texts: Sequence[Sequence[int]], max_length: int, special: SpecialTokens) -> Framed:
-    """Put one text, or a pair, between special tokens, and cut out the middle of what is too long.
+def frame(texts: Sequence[Sequence[int]], max_length: int, special: SpecialTokens, *, cut_end: bool = False) -> Framed:
+    """Put one text, or a pair, between special tokens, and cut out the middle of what is too long, or its end.
 
-    The beginning and the end of a text tell most about it. Of a pair, the longer text is cut to the length
-    of the shorter one before both are.
+    The beginning and the end of a text tell most about it, but not to a model that never saw the end. Of a pair, the
+    longer text is cut to the length of the shorter one before both are.
     """
     room = max_length - 1 - len(texts)
     lengths = [len(text) for text in texts]
@@ -29,11 +29,17 @@ def frame(texts: Sequence[Sequence[int]], max_length: int, special: SpecialToken
             lengths = [room - room // 2, room // 2]
     elif sum(lengths) > room:
         lengths = [room]
-    kept = [_without_middle(text, length) for text, length in zip(texts, lengths, strict=True)]
+    shorten = _without_end if cut_end else _without_middle
+    kept = [shorten(text, length) for text, length in zip(texts, lengths, strict=True)]
     ids = [special.start]
     for text in kept:
         ids += [*text, special.end]
     return Framed(ids, len(kept[0]) + 2, sum(lengths) < sum(len(text) for text in texts))
+
+
+def _without_end(text: Sequence[int], length: int) -> list[int]:
+    """The beginning of a text."""
+    return list(text[:length])
 
 
 def _without_middle(text: Sequence[int], length: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,35 @@ ImageInput = str | Path | NDArray[Any] | Image.Image
 
 # Modes of Pillow without colour; the last ones have 16 bits or more.
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16L", "I;16B", "I;16N")
+
+
+# An image that is longer has too little to show when its shorter side is as long as asked for.
+LONGEST_RATIO = 100
+
+
+class Scaling(NamedTuple):
+    """How an image gets its size: by a filter, and perhaps made larger before its middle is cut out.
+
+    `before_cut` is a height and a width, or the length of the shorter side alone.
+    """
+
+    filter: str = "bilinear"
+    before_cut: tuple[int, ...] | None = None
+
+    def size(self, plain: Image.Image, wanted: tuple[int, int]) -> tuple[int, int]:
+        """The height and width that an image is scaled to."""
+        if self.before_cut is None:
+            return wanted
+        if len(self.before_cut) == 2:
+            return self.before_cut[0], self.before_cut[1]
+        shorter, longer = sorted(plain.size)
+        if longer > LONGEST_RATIO * shorter:
+            raise ValueError(f"it is more than {LONGEST_RATIO} times as long as wide")
+        short, long = self.before_cut[0], int(self.before_cut[0] * longer / shorter)
+        return (short, long) if plain.height == shorter else (long, short)
+
+
+BILINEAR = Scaling()
 
 
 def read_image(image: ImageInput) -> Image.Image:
@@ -50,10 +79,14 @@ def plain_image(image: ImageInput, channels: int) -> Image.Image:
         return plain.convert("L" if channels == 1 else "RGB")
 
 
-def scaled_pixels(plain: Image.Image, size: tuple[int, int]) -> NDArray[np.uint8]:
+def scaled_pixels(plain: Image.Image, size: tuple[int, int], scaling: Scaling = BILINEAR) -> NDArray[np.uint8]:
     """A plain image as C H W of the given height and width."""
-    if plain.size != size[::-1]:
-        plain = plain.resize(size[::-1], Image.Resampling.BILINEAR)
+    height, width = scaling.size(plain, size)
+    if plain.size != (width, height):
+        plain = plain.resize((width, height), Image.Resampling[scaling.filter.upper()])
+    if (height, width) != size:
+        top, left = (height - size[0]) // 2, (width - size[1]) // 2
+        plain = plain.crop((left, top, left + size[1], top + size[0]))
     pixels_HWC = np.asarray(plain).reshape(*size, -1)
     return np.ascontiguousarray(pixels_HWC.transpose(2, 0, 1))
 
@@ -70,14 +103,18 @@ def or_reason(decode: Callable[[], T]) -> T | str:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def decode_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8] | str:
+def decode_image(
+    image: ImageInput, size: tuple[int, int], channels: int, scaling: Scaling = BILINEAR
+) -> NDArray[np.uint8] | str:
     """The image as C H W, or in a few words why it cannot be had."""
-    return or_reason(lambda: scaled_pixels(plain_image(image, channels), size))
+    return or_reason(lambda: scaled_pixels(plain_image(image, channels), size, scaling))
 
 
-def load_image(image: ImageInput, size: tuple[int, int], channels: int) -> NDArray[np.uint8]:
+def load_image(
+    image: ImageInput, size: tuple[int, int], channels: int, scaling: Scaling = BILINEAR
+) -> NDArray[np.uint8]:
     """An image that a user named or gave, as C H W; one that cannot be decoded is a UserError."""
-    pixels = decode_image(image, size, channels)
+    pixels = decode_image(image, size, channels, scaling)
     if isinstance(pixels, str):
         name = image if isinstance(image, str | Path) else "an image"
         raise UserError(f"{name} cannot be read as an image: {pixels}")

@@ -3,7 +3,8 @@
 import codecs
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import tokenizers
@@ -55,11 +56,16 @@ class Tokenizer:
 
     def __init__(self, engine: tokenizers.Tokenizer, special_tokens: SpecialTokens) -> None:
         self._engine = engine
-        self.vocabulary_size: int = engine.get_vocab_size()
+        vocabulary: dict[str, int] = engine.get_vocab()
+        self.vocabulary_size = len(vocabulary)
+        self.largest_id = max(vocabulary.values(), default=-1)
         self.special_tokens = special_tokens
-        self._byte_level = "ByteLevel" in engine.to_str()
+        # Not by the whole as text: if one token has a huge id, that takes all memory.
+        parts = (engine.normalizer, engine.pre_tokenizer, engine.post_processor, engine.decoder)
+        self._byte_level = any(b"ByteLevel" in part.__getstate__() for part in parts if part is not None)
         # A vocabulary of characters is looked up directly, which is fifty times as fast.
-        self._characters: dict[str, int] = engine.get_vocab() if _is_of_characters(engine) else {}
+        direct = special_tokens.unknown is not None and _is_of_characters(engine)
+        self._characters: dict[str, int] = vocabulary if direct else {}
 
     @property
     def is_of_characters(self) -> bool:
@@ -125,10 +131,11 @@ class Tokenizer:
     @classmethod
     def from_json(cls, content: str, special_tokens: SpecialTokens | None = None) -> "Tokenizer":
         """The tokenizer that to_json wrote, or a foreign one, for which `special_tokens` must be given."""
-        try:
+        with _errors_of_library("this is not a tokenizer"):
             engine = tokenizers.Tokenizer.from_str(content)
-        except Exception as error:  # the library raises bare Exception for any flaw in the text
-            raise UserError(f"This is not a tokenizer: {error}.") from error
+        for name in ("padding", "truncation"):
+            if getattr(engine, name) is not None:
+                raise UserError(f"its {name} must be null: heedful gives a model all tokens of a text, and no others")
         if special_tokens is None:
             if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
                 raise UserError(f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}.")
@@ -142,7 +149,7 @@ class Tokenizer:
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), special_tokens)
         except (OSError, ValueError) as error:
-            raise UserError(f"The tokenizer {path} cannot be read: {error}") from error
+            raise UserError(f"{path} cannot be read: {error}") from error
 
     def to_json(self) -> str:
         """Everything about this tokenizer as one text."""
@@ -161,12 +168,13 @@ class Tokenizer:
         if self._characters:
             unknown, number_of = self.special_tokens.unknown, self._characters.get
             return [[number_of(character, unknown) for character in text] for text in texts]  # type: ignore[misc]
-        try:
-            encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
-        except TypeError:  # half a surrogate pair, which is no Unicode text
-            encodings = self._engine.encode_batch_fast(
-                [_without_surrogates(t) for t in texts], add_special_tokens=False
-            )
+        with _errors_of_library("the tokenizer cannot encode this text"):
+            try:
+                encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
+            except TypeError:  # half a surrogate pair, which is no Unicode text
+                encodings = self._engine.encode_batch_fast(
+                    [_without_surrogates(t) for t in texts], add_special_tokens=False
+                )
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -205,6 +213,18 @@ class Tokenizer:
                 word, fresh = word + 1, False
             words.append(max(word, 0))
         return words
+
+
+@contextmanager
+def _errors_of_library(what: str) -> Iterator[None]:
+    """Turn what the library raises into a UserError: bare Exception for any flaw, and BaseException where it panics."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        reason = str(error).splitlines()
+        raise UserError(f"{what}: {reason[0] if reason else type(error).__name__}") from None
 
 
 def _is_of_characters(engine: tokenizers.Tokenizer) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
-from heedful.errors import UserError
-from heedful.interop.mapping import Imported, Tensors, activation, label_names, require_setting
+from heedful.config import shown
+from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.mapping import Imported, Tensors, activation, label_names
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -25,7 +24,7 @@ MASKED = "cls.predictions"
 CLASSIFIER = "classifier"
 
 
-def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """BertModel, BertForMaskedLM, BertForSequenceClassification or BertForTokenClassification."""
     prefix = "bert." if "bert.embeddings.word_embeddings.weight" in tensors else ""
     head = _head(config, tensors)
@@ -33,7 +32,7 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
     tensors.drop(lambda name: name.endswith("embeddings.position_ids") or name.startswith("cls.seq_relationship."))
     pooler = f"{prefix}pooler.dense"
     found = _embeddings(tensors, f"{prefix}embeddings")
-    for layer in range(config["num_hidden_layers"]):
+    for layer in range(config.integer("num_hidden_layers")):
         found |= _block(tensors, f"{prefix}encoder.layer.{layer}", f"blocks.{layer}")
     if head in ("masked", "tags"):  # which look at tokens
         tensors.drop(lambda name: name.startswith(pooler))
@@ -48,24 +47,25 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
     return Imported("encoder_only", TASKS[head], _settings(config, head, has_pooler, len(labels)), found, labels)
 
 
-def _head(config: dict[str, Any], tensors: Tensors) -> Head:
+def _head(config: ForeignConfig, tensors: Tensors) -> Head:
     """Classes and tags have the same tensors: only the name of the architecture tells them apart."""
     if f"{MASKED}.transform.dense.weight" in tensors:
         return "masked"
     if f"{CLASSIFIER}.weight" not in tensors:
         return "none"
-    names = config.get("architectures") or ["BertForSequenceClassification"]
+    names = config.value("architectures") or ["BertForSequenceClassification"]
     heads: dict[str, Head] = {"BertForSequenceClassification": "classes", "BertForTokenClassification": "tags"}
-    if names[0] not in heads:
-        raise UserError(
-            f"a classifier of the architecture {names[0]!r} is not supported: heedful knows {', '.join(heads)}"
+    name = names[0] if isinstance(names, list) else names
+    if not isinstance(name, str) or name not in heads:
+        raise config.error(
+            f"a classifier of the architecture {shown(name)} is not supported: heedful knows {', '.join(heads)}"
         )
-    return heads[names[0]]
+    return heads[name]
 
 
 def _embeddings(tensors: Tensors, theirs: str) -> dict[str, Tensor]:
     return {
-        "embedding.table.weight": tensors.take(f"{theirs}.word_embeddings.weight"),
+        "embedding.table.weight": tensors.take(f"{theirs}.word_embeddings.weight", 2),
         "positions.table": tensors.take(f"{theirs}.position_embeddings.weight"),
         "embedding.segments.weight": tensors.take(f"{theirs}.token_type_embeddings.weight"),
         **_norm(tensors, f"{theirs}.LayerNorm", "embedding.norm"),
@@ -105,28 +105,30 @@ def _norm(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
     return tensors.take_layer(theirs, ours)
 
 
-def _settings(config: dict[str, Any], head: Head, pooler: bool, num_labels: int) -> EncoderOnlyConfig:
-    require_setting(config, "position_embedding_type", "absolute", "absolute")
-    require_setting(config, "is_decoder", False, False)
+def _settings(config: ForeignConfig, head: Head, pooler: bool, num_labels: int) -> EncoderOnlyConfig:
+    config.require("position_embedding_type", "absolute", "absolute")
+    config.require("is_decoder", False, False)
     if head == "masked":
-        require_setting(config, "hidden_act", "gelu", "gelu")
-        require_setting(config, "tie_word_embeddings", True, True)
-    if head == "classes" and config.get("problem_type") is not None:
-        require_setting(config, "problem_type", "single_label_classification", None)
-    epsilon, dropout = config.get("layer_norm_eps", 1e-12), config.get("hidden_dropout_prob", 0.1)
+        config.require("hidden_act", "gelu", "gelu")
+        config.require("tie_word_embeddings", True, True)
+    if head == "classes":
+        config.require("problem_type", "single_label_classification", "single_label_classification")
+    epsilon = config.number("layer_norm_eps", 1e-12)
     return EncoderOnlyConfig(
-        vocabulary_size=config["vocab_size"],
-        width=config["hidden_size"],
-        max_length=config["max_position_embeddings"],
-        embedding=EmbeddingConfig(False, config.get("type_vocab_size", 2), True, epsilon),
+        vocabulary_size=config.integer("vocab_size"),
+        width=config.integer("hidden_size"),
+        max_length=config.integer("max_position_embeddings", lowest=4),
+        embedding=EmbeddingConfig(False, config.integer("type_vocab_size", 2), True, epsilon),
         stack=StackConfig(
-            num_layers=config["num_hidden_layers"],
+            num_layers=config.integer("num_hidden_layers"),
             norm="post",
-            dropout=dropout,
+            dropout=config.share("hidden_dropout_prob", 0.1),
             attention=AttentionConfig(
-                config["num_attention_heads"], dropout=config.get("attention_probs_dropout_prob", 0.1)
+                config.integer("num_attention_heads"), dropout=config.share("attention_probs_dropout_prob", 0.1)
             ),
-            feed_forward=FeedForwardConfig(config["intermediate_size"], activation(config.get("hidden_act", "gelu"))),
+            feed_forward=FeedForwardConfig(
+                config.integer("intermediate_size"), activation(config, "hidden_act", "gelu")
+            ),
             norm_epsilon=epsilon,
         ),
         pooling="class_token",
@@ -137,13 +139,20 @@ def _settings(config: dict[str, Any], head: Head, pooler: bool, num_labels: int)
     )
 
 
-def _special_tokens(config: dict[str, Any]) -> SpecialTokens:
+def _special_tokens(config: ForeignConfig) -> SpecialTokens:
     """By their names in the tokenizer, or else where BERT's own vocabularies have them."""
-    names = config.get("added_tokens", {})
+    vocabulary, names = config.integer("vocab_size"), config.added_tokens
+
+    def token(name: str, usual: int) -> int:
+        found = names.get(name, usual)
+        if not 0 <= found < vocabulary:
+            raise config.error(f"vocab_size is {vocabulary}, but the token {name} has the id {found}")
+        return found
+
     return SpecialTokens(
-        pad=names.get("[PAD]", config.get("pad_token_id") or 0),
-        start=names.get("[CLS]", 101),
-        end=names.get("[SEP]", 102),
-        mask=names.get("[MASK]", 103),
-        unknown=names.get("[UNK]", 100),
+        pad=token("[PAD]", config.token("pad_token_id", 0, vocabulary)),
+        start=token("[CLS]", 101),
+        end=token("[SEP]", 102),
+        mask=token("[MASK]", 103),
+        unknown=token("[UNK]", 100),
     )

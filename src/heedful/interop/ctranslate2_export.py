@@ -14,6 +14,7 @@ import torch
 
 from heedful.decoding import DecodingOptions, Request, decode
 from heedful.errors import UserError
+from heedful.files import new_folder
 from heedful.interop.ctranslate2 import convert, token_names
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel, load_model_folder
@@ -55,30 +56,23 @@ def export_folder(folder: Path, out: Path, quantization: Quantization = "float32
     if out.exists():
         raise UserError(f"{out} already exists: choose another folder")
     loaded = load_model_folder(folder)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary = tempfile.TemporaryDirectory(dir=out.parent, prefix="writing-")
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}") from None
 
     def made(place: Path, precision: Quantization) -> Comparison:
         spec = convert(loaded)
         spec.validate()
         spec.optimize(precision)
-        place.mkdir()
+        place.mkdir(exist_ok=True)
         spec.save(str(place))
         return compare(loaded, ctranslate2.Translator(str(place), compute_type=precision, intra_threads=1))
 
-    with temporary as inside:
-        place = Path(inside, "float32")
-        comparison = made(place, "float32")
+    with tempfile.TemporaryDirectory() as inside, new_folder(out) as place:
+        first = place if quantization == "float32" else Path(inside, "float32")
+        comparison = made(first, "float32")
         _refuse_another_model(comparison)
         if quantization == "int8":
-            place = Path(inside, "int8")
             comparison = made(place, "int8")
             _refuse_if(float(np.median(comparison.differences)), TOLERANCE_INT8)
-        shutil.copy(folder / "tokenizer.json", place)
-        place.rename(out)
+        shutil.copyfile(folder / "tokenizer.json", place / "tokenizer.json")
     return comparison
 
 

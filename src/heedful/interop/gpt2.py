@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
-from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.mapping import Imported, Tensors, activation
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -15,7 +14,7 @@ from heedful.models.decoder_only import DecoderOnlyConfig
 from heedful.special_tokens import SpecialTokens
 
 
-def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """GPT2LMHeadModel, or GPT2Model, which has the same weights."""
     settings = _settings(config)
     prefix = "transformer." if "transformer.wte.weight" in tensors else ""
@@ -40,36 +39,40 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
             ("mlp.c_fc", "feed_forward.inner_projection"),
             ("mlp.c_proj", "feed_forward.output_projection"),
         ):
-            found |= _transposed(tensors.take_layer(f"{theirs}.{name}", f"{ours}.{place}"))
+            found |= _transposed(tensors.take_layer(f"{theirs}.{name}", f"{ours}.{place}", 2))
     return Imported("decoder_only", "language_model", settings, found)
 
 
-def _settings(config: dict[str, Any]) -> DecoderOnlyConfig:
-    require_setting(config, "scale_attn_by_inverse_layer_idx", False, False)
-    require_setting(config, "add_cross_attention", False, False)
-    end = config.get("eos_token_id", 50256)
-    start, pad = config.get("bos_token_id", end), config.get("pad_token_id")
+def _settings(config: ForeignConfig) -> DecoderOnlyConfig:
+    config.require("scale_attn_by_inverse_layer_idx", False, False)
+    config.require("add_cross_attention", False, False)
+    vocabulary = config.integer("vocab_size")
+    end = config.token("eos_token_id", 50256, vocabulary)
     return DecoderOnlyConfig(
-        vocabulary_size=config["vocab_size"],
-        width=config["n_embd"],
-        max_length=config["n_positions"],
-        tied_output=config.get("tie_word_embeddings", True),
+        vocabulary_size=vocabulary,
+        width=config.integer("n_embd"),
+        max_length=config.integer("n_positions", lowest=2),
+        tied_output=config.flag("tie_word_embeddings", True),
         embedding=EmbeddingConfig(scaled=False),
         stack=StackConfig(
-            num_layers=config["n_layer"],
+            num_layers=config.integer("n_layer"),
             norm="pre",
-            dropout=config.get("resid_pdrop", 0.1),
+            dropout=config.share("resid_pdrop", 0.1),
             attention=AttentionConfig(
-                num_heads=config["n_head"],
-                scaled=config.get("scale_attn_weights", True),
-                dropout=config.get("attn_pdrop", 0.1),
+                num_heads=config.integer("n_head"),
+                scaled=config.flag("scale_attn_weights", True),
+                dropout=config.share("attn_pdrop", 0.1),
             ),
             feed_forward=FeedForwardConfig(
-                config.get("n_inner"), activation(config.get("activation_function", "gelu_new"))
+                config.optional_integer("n_inner"), activation(config, "activation_function", "gelu_new")
             ),
-            norm_epsilon=config.get("layer_norm_epsilon", 1e-5),
+            norm_epsilon=config.number("layer_norm_epsilon", 1e-5),
         ),
-        special_tokens=SpecialTokens(pad=end if pad is None else pad, start=start, end=end),
+        special_tokens=SpecialTokens(
+            pad=config.token("pad_token_id", end, vocabulary),
+            start=config.token("bos_token_id", end, vocabulary),
+            end=end,
+        ),
     )
 
 

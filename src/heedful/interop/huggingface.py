@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
-from heedful.config import nearest, read_json
+from heedful.config import read_json, shown
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.files import new_folder
 from heedful.interop import bert, gpt2, marian, vit, xlnet
+from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors
-from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
+from heedful.interop.sentence_modules import MODULES, read_vectors
+from heedful.model_folder import LoadedModel, ModelConfig, check_tokenizer, model_card, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters
 
 # By the `model_type` in config.json.
-CONVERTERS: dict[str, Callable[[dict[str, Any], Tensors], Imported]] = {
+CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
     "bert": bert.convert,
     "gpt2": gpt2.convert,
     "marian": marian.convert,
     "vit": vit.convert,
     "xlnet": xlnet.convert,
 }
+INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True)
@@ -44,27 +48,37 @@ def read_folder(folder: Path) -> ImportedFolder:
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
     config = _read_config(folder)
-    kind = config.get("model_type")
+    kind = config.text("model_type", "")
     if kind not in CONVERTERS:
-        raise UserError(f"{folder / 'config.json'}: its model_type is {kind!r}: {nearest(str(kind), list(CONVERTERS))}")
+        raise config.error(f"its model_type is {shown(kind)}, and heedful imports {', '.join(CONVERTERS)}")
     tensors = Tensors(_read_tensors(folder))
     try:
         imported = CONVERTERS[kind](config, tensors)
         if tensors.left_over:
             raise UserError(f"tensors that have no place in the model: {', '.join(tensors.left_over)}")
-        network = FAMILIES[imported.family].build(imported.settings)
-        load_parameters(network, imported.tensors)
-    except KeyError as error:
-        raise UserError(f"{folder / 'config.json'}: the setting {error.args[0]!r} is missing") from None
+        network = _built(config, imported)
     except UserError as error:
-        raise UserError(f"{folder}: {error}") from None
+        raise UserError(str(error) if str(error).startswith(str(folder)) else f"{folder}: {error}") from None
+    imported = _with_vectors(folder, imported)
     tokenizer, remarks = _read_tokenizer(folder, imported)
     settings = ModelConfig(imported.family, imported.task, imported.settings, labels=imported.labels)
-    return ImportedFolder(LoadedModel(network.eval(), settings, tokenizer), remarks)
+    return ImportedFolder(LoadedModel(network.eval(), settings, tokenizer), [*imported.remarks, *remarks])
+
+
+def _built(config: ForeignConfig, imported: Imported) -> nn.Module:
+    """The model with its weights, which must be those that the settings ask for."""
+    family = FAMILIES[imported.family]
+    try:
+        shapes = {name: each.shape for name, each in imported.tensors.items()}
+        network = family.build_unfilled(imported.settings, shapes)
+    except UserError as error:
+        raise config.error(str(error)) from None
+    load_parameters(network, imported.tensors)
+    return network
 
 
 def import_folder(folder: Path, out: Path) -> ImportedFolder:
-    """Make a heedful model folder of a foreign one."""
+    """Make a heedful model folder of a foreign one; if that fails, nothing is left behind."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} already exists: choose another folder")
     found = read_folder(folder)
@@ -76,30 +90,36 @@ def import_folder(folder: Path, out: Path) -> ImportedFolder:
         loaded.config.model.summary(),
         {},
     )
-    save_model_folder(out, loaded.network, loaded.tokenizer, loaded.config, card)
+    with new_folder(out) as place:
+        save_model_folder(place, loaded.network, loaded.tokenizer, loaded.config, card)
     return found
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    """config.json, and what other files say: how pixels are normalised, and which token is which."""
-    config = read_json(folder / "config.json")
-    pixels, tokens = folder / "preprocessor_config.json", folder / "tokenizer.json"
-    if pixels.is_file():
-        found = read_json(pixels)
-        config |= {name: found[name] for name in ("image_mean", "image_std") if name in found}
-    if tokens.is_file():
-        config["added_tokens"] = {each["content"]: each["id"] for each in read_json(tokens).get("added_tokens", [])}
-    return config
+def _read_config(folder: Path) -> ForeignConfig:
+    """config.json, and what other files say: how images are read, and which token is which."""
+    file, images, tokens = (folder / f"{name}.json" for name in ("config", "preprocessor_config", "tokenizer"))
+    return ForeignConfig(
+        file,
+        read_json(file),
+        _added_tokens(tokens, read_json(tokens)) if tokens.is_file() else {},
+        ForeignConfig(images, read_json(images)) if images.is_file() else None,
+    )
+
+
+def _added_tokens(file: Path, content: dict[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    given = content.get("added_tokens") or []
+    for each in given if isinstance(given, list) else [given]:
+        name, number = (each.get("content"), each.get("id")) if isinstance(each, dict) else (None, None)
+        if not isinstance(name, str) or type(number) is not int:
+            raise UserError(f"{file}: added_tokens holds {shown(each)}, expected a 'content' and an 'id'")
+        found[name] = number
+    return found
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        files = sorted({folder / name for name in read_json(index)["weight_map"].values()})
-    else:
-        files = [folder / "model.safetensors"]
     tensors: dict[str, Tensor] = {}
-    for file in files:
+    for file in _tensor_files(folder):
         if not file.is_file():
             hint = ""
             if list(folder.glob("*.bin")):
@@ -112,15 +132,56 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
     return tensors
 
 
+def _tensor_files(folder: Path) -> list[Path]:
+    """The files with the weights: one, or those that the index names."""
+    index = folder / INDEX
+    if not index.is_file():
+        return [folder / "model.safetensors"]
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise UserError(f"{index}: weight_map is {shown(places)}, expected the file of each tensor")
+    for tensor, name in places.items():
+        # Only a file of this folder itself: an index is data, and must not lead elsewhere.
+        plain = isinstance(name, str) and name.isprintable() and "\\" not in name and len(name) < 256
+        if not plain or Path(name).name != name or not name.endswith(".safetensors"):
+            raise UserError(f"{index}: weight_map puts {shown(tensor)} into {shown(name)}, not a file of this folder")
+    return [folder / name for name in sorted(set(places.values()))]
+
+
+def _with_vectors(folder: Path, imported: Imported) -> Imported:
+    """The model with what the folder says of vectors; if it says nothing, with a remark about what is assumed."""
+    if imported.family != "encoder_only":
+        if not (folder / MODULES).is_file():
+            return imported
+        remark = f"{folder / MODULES} was not read: only models of the type bert give vectors of texts"
+        return replace(imported, remarks=(*imported.remarks, remark))
+    settings = imported.settings
+    vectors = read_vectors(folder, settings.width, settings.max_length)
+    if vectors is None:
+        remark = (
+            f"{folder} has no {MODULES}: `heedful embed` will take the class token, unless --pooling says otherwise"
+        )
+        return replace(imported, remarks=(*imported.remarks, remark))
+    return replace(imported, settings=replace(settings, vectors=vectors))
+
+
 def _read_tokenizer(folder: Path, imported: Imported) -> tuple[Tokenizer | None, list[str]]:
     file = folder / "tokenizer.json"
     if imported.task == "image_classifier":
         return None, []
     if not file.is_file():
-        return None, [f"{folder} has no tokenizer.json: the model can be inspected, but takes no text"]
+        why = (
+            " (SentencePiece models are not read)" if list(folder.glob("*.spm")) + list(folder.glob("*.model")) else ""
+        )
+        return None, [f"{folder} has no tokenizer.json{why}: `heedful info` shows the model, but no command takes text"]
     content = read_json(file)
     # Tokens such as [MASK] are put in by heedful itself: text that looks like one stays text.
     content["added_tokens"] = []
     content["post_processor"] = None
     content["truncation"] = content["padding"] = None
-    return Tokenizer.from_json(json.dumps(content), imported.settings.special_tokens), []
+    try:
+        tokenizer = Tokenizer.from_json(json.dumps(content), imported.settings.special_tokens)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    check_tokenizer(file, tokenizer, imported.settings.vocabulary_size)
+    return tokenizer, []

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heedful.config import shown
 from heedful.errors import UserError
+from heedful.interop.foreign_config import ForeignConfig
 
 
 class Tensors:
@@ -21,22 +23,35 @@ class Tensors:
     def __contains__(self, name: str) -> bool:
         return name in self._tensors
 
-    def take(self, name: str) -> Tensor:
-        """A tensor that must be there."""
+    def take(self, name: str, axes: int | None = None) -> Tensor:
+        """A tensor that must be there, with so many axes, and hold numbers."""
         if name not in self._tensors:
             raise UserError(f"the tensor {name} is missing")
-        return self._tensors.pop(name).float()
+        tensor = self._tensors.pop(name)
+        if not tensor.is_floating_point():
+            raise UserError(f"the tensor {name} is of {tensor.dtype}, expected floating-point numbers")
+        if axes is not None and (tensor.dim() != axes or not tensor.numel()):
+            raise UserError(f"the tensor {name} is {tuple(tensor.shape)}, expected {axes} axes")
+        tensor = tensor.float()
+        # The sum of finite numbers can only overflow if they are absurdly large; a look at each of them takes longer.
+        if not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
+            raise UserError(f"the tensor {name} holds NaN or infinity: these weights are damaged")
+        return tensor
 
-    def take_layer(self, theirs: str, ours: str) -> dict[str, Tensor]:
+    def take_layer(self, theirs: str, ours: str, axes: int | None = None) -> dict[str, Tensor]:
         """The weight of a linear layer or a norm, and its bias if it has one."""
-        found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
+        found = {f"{ours}.weight": self.take(f"{theirs}.weight", axes)}
         if f"{theirs}.bias" in self:
-            found[f"{ours}.bias"] = self.take(f"{theirs}.bias")
+            found[f"{ours}.bias"] = self.take(f"{theirs}.bias", 1)
         return found
 
     def take_packed(self, theirs: Iterable[str], ours: str) -> dict[str, Tensor]:
         """Several linear layers of one input as one."""
-        layers = [self.take_layer(name, "part") for name in theirs]
+        names = list(theirs)
+        layers = [self.take_layer(name, "part", 2) for name in names]
+        for name, layer in zip(names, layers, strict=True):
+            if layer.keys() != layers[0].keys() or layer["part.weight"].shape[1] != layers[0]["part.weight"].shape[1]:
+                raise UserError(f"{name} has another input or bias than {names[0]}, which is not supported")
         return {
             f"{ours}.{kind.removeprefix('part.')}": torch.cat([layer[kind] for layer in layers]) for kind in layers[0]
         }
@@ -60,6 +75,7 @@ class Imported:
     settings: Any
     tensors: dict[str, Tensor]
     labels: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
 
 
 # The names that Hugging Face has for the activations of feed-forward networks.
@@ -73,21 +89,22 @@ ACTIVATIONS = {
 }
 
 
-def activation(name: str) -> Any:
-    """Our name of an activation."""
-    if name not in ACTIVATIONS:
-        raise UserError(f"the activation {name!r} is not supported: heedful knows {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[name]
+def activation(config: ForeignConfig, name: str, default: str) -> Any:
+    """Our name of the activation that a setting names."""
+    theirs = config.text(name, default)
+    if theirs not in ACTIVATIONS:
+        raise config.error(f"{name} is {shown(theirs)}, and only {', '.join(ACTIVATIONS)} are supported")
+    return ACTIVATIONS[theirs]
 
 
-def require_setting(config: dict[str, Any], name: str, supported: Any, default: Any) -> None:
-    """Refuse a model that differs from ours in a way that no setting covers."""
-    value = config.get(name, default)
-    if value != supported:
-        raise UserError(f"config.json has {name} = {value!r}, and only {supported!r} is supported")
-
-
-def label_names(config: dict[str, Any]) -> tuple[str, ...]:
+def label_names(config: ForeignConfig) -> tuple[str, ...]:
     """The names of the classes, in the order of their numbers; two without names if none are given."""
-    names = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
-    return tuple(names[number] for number in sorted(names, key=int))
+    names = config.value("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    numbers = [str(number) for number in range(len(names))] if isinstance(names, dict) else []
+    if (
+        not isinstance(names, dict)
+        or set(names) != set(numbers)
+        or not all(type(names[each]) is str for each in numbers)
+    ):
+        raise config.error("id2label must name the classes 0, 1 and so on, without a gap")
+    return tuple(names[number] for number in numbers)

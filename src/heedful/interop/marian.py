@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.mapping import Imported, Tensors, activation
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -18,7 +17,7 @@ from heedful.models.encoder_decoder import EncoderDecoderConfig
 from heedful.special_tokens import SpecialTokens
 
 
-def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """MarianMTModel."""
     settings = _settings(config)
     _check_positions(settings.width, tensors)
@@ -46,14 +45,16 @@ def _check_positions(width: int, tensors: Tensors) -> None:
     """The sinusoidal tables, if they are stored at all, must be those that we compute."""
     for name in ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"):
         if name in tensors:
-            table = tensors.take(name)
-            if not torch.allclose(table, SinusoidHalvesPositions(width, 2, len(table)).table, atol=1e-5):
+            table = tensors.take(name, 2)
+            if table.shape[1] != width or not torch.allclose(
+                table, SinusoidHalvesPositions(width, 2, len(table)).table, atol=1e-5
+            ):
                 raise UserError(f"{name} does not hold the usual sines and cosines, which is not supported")
 
 
 def _embeddings(settings: EncoderDecoderConfig, tensors: Tensors) -> dict[str, Tensor]:
     # A table that is used in several places has the name of the first of them.
-    found = {"output.bias": tensors.take("final_logits_bias")[0]}
+    found = {"output.bias": tensors.take("final_logits_bias", 2)[0]}
     if settings.shared_embeddings:
         return found | {"source_embedding.table.weight": tensors.take("model.shared.weight")}
     found["source_embedding.table.weight"] = tensors.take("model.encoder.embed_tokens.weight")
@@ -80,39 +81,41 @@ def _feed_forward(theirs: str, ours: str, tensors: Tensors) -> dict[str, Tensor]
     }
 
 
-def _settings(config: dict[str, Any]) -> EncoderDecoderConfig:
-    shared = config.get("share_encoder_decoder_embeddings", True)
-    if config.get("decoder_vocab_size", config["vocab_size"]) not in (None, config["vocab_size"]):
-        raise UserError("its decoder has a vocabulary of another size than its encoder, which is not supported")
-    require_setting(config, "static_position_embeddings", True, True)
-    require_setting(config, "normalize_before", False, False)
+def _settings(config: ForeignConfig) -> EncoderDecoderConfig:
+    vocabulary = config.integer("vocab_size")
+    if config.integer("decoder_vocab_size", vocabulary) != vocabulary:
+        raise config.error("decoder_vocab_size is not vocab_size: two vocabularies are not supported")
+    config.require("static_position_embeddings", True, True)
+    config.require("normalize_before", False, False)
     return EncoderDecoderConfig(
-        vocabulary_size=config["vocab_size"],
-        width=config["d_model"],
-        max_length=config["max_position_embeddings"],
+        vocabulary_size=vocabulary,
+        width=config.integer("d_model"),
+        max_length=config.integer("max_position_embeddings"),
         positions="sinusoid_halves",
-        shared_embeddings=shared,
-        tied_output=config.get("tie_word_embeddings", True),
+        shared_embeddings=config.flag("share_encoder_decoder_embeddings", True),
+        tied_output=config.flag("tie_word_embeddings", True),
         encoder=_stack(config, "encoder"),
         decoder=_stack(config, "decoder"),
         output_bias=True,
-        embedding=EmbeddingConfig(scaled=config.get("scale_embedding", False)),
+        embedding=EmbeddingConfig(scaled=config.flag("scale_embedding", False)),
         special_tokens=SpecialTokens(
-            pad=config["pad_token_id"], start=config["decoder_start_token_id"], end=config["eos_token_id"]
+            pad=config.token("pad_token_id", None, vocabulary),
+            start=config.token("decoder_start_token_id", None, vocabulary),
+            end=config.token("eos_token_id", None, vocabulary),
         ),
     )
 
 
-def _stack(config: dict[str, Any], part: str) -> StackConfig:
+def _stack(config: ForeignConfig, part: str) -> StackConfig:
     return StackConfig(
-        num_layers=config[f"{part}_layers"],
-        dropout=config.get("dropout", 0.1),
+        num_layers=config.integer(f"{part}_layers"),
+        dropout=config.share("dropout", 0.1),
         attention=AttentionConfig(
-            num_heads=config[f"{part}_attention_heads"], dropout=config.get("attention_dropout", 0.0)
+            num_heads=config.integer(f"{part}_attention_heads"), dropout=config.share("attention_dropout", 0.0)
         ),
         feed_forward=FeedForwardConfig(
-            config[f"{part}_ffn_dim"],
-            activation(config.get("activation_function", "gelu")),
-            dropout=config.get("activation_dropout", 0.0),
+            config.integer(f"{part}_ffn_dim"),
+            activation(config, "activation_function", "gelu"),
+            dropout=config.share("activation_dropout", 0.0),
         ),
     )

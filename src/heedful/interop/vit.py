@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
+from heedful.config import shown
 from heedful.errors import UserError
+from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.image_processor import read_pixels, read_scaling
 from heedful.interop.mapping import Imported, Tensors, activation, label_names
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.vision import PixelConfig, VisionConfig
+from heedful.models.vision import VisionConfig
 
 
-def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """ViTForImageClassification."""
     if "classifier.weight" not in tensors:
         raise UserError("it has no classifier: only ViTForImageClassification is supported")
     tensors.drop(lambda name: name.startswith("vit.pooler."))  # which the classifier does not look at
     labels = label_names(config)
     settings = _settings(config, len(labels))
-    positions_XD = tensors.take("vit.embeddings.position_embeddings")[0]
-    patches = tensors.take_layer("vit.embeddings.patch_embeddings.projection", "patches.projection")
+    positions_XD = tensors.take("vit.embeddings.position_embeddings", 3)[0]
+    if len(positions_XD) != settings.length:
+        raise UserError(f"there are {len(positions_XD)} position_embeddings, but image_size asks for {settings.length}")
+    patches = tensors.take_layer("vit.embeddings.patch_embeddings.projection", "patches.projection", 4)
     patches["patches.projection.weight"] = patches["patches.projection.weight"].flatten(1)
     found = {
-        "class_token.vector": tensors.take("vit.embeddings.cls_token")[0, 0],
+        "class_token.vector": tensors.take("vit.embeddings.cls_token", 3)[0, 0],
         "class_token.position": positions_XD[0],
         "positions.table": positions_XD[1:].unflatten(0, settings.grid),
         **patches,
@@ -34,7 +37,9 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
     }
     for layer in range(settings.stack.num_layers):
         found |= _block(tensors, f"vit.encoder.layer.{layer}", f"blocks.{layer}")
-    return Imported("vision", "image_classifier", settings, found, labels)
+    missing = "there is no preprocessor_config.json: images are scaled to the model's size, and pixels to -1 to 1"
+    remarks = () if config.images else (missing,)
+    return Imported("vision", "image_classifier", settings, found, labels, remarks)
 
 
 def _block(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
@@ -49,28 +54,42 @@ def _block(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
     }
 
 
-def _settings(config: dict[str, Any], num_classes: int) -> VisionConfig:
-    if not config.get("qkv_bias", True):
-        raise UserError("config.json has qkv_bias = False, and only True is supported")
+def _settings(config: ForeignConfig, num_classes: int) -> VisionConfig:
+    config.require("qkv_bias", True, True)
+    image_size, patch_size = _pair(config, "image_size"), _pair(config, "patch_size")
+    if any(length % patch for length, patch in zip(image_size, patch_size, strict=True)):
+        raise config.error(
+            f"image_size is {list(image_size)}, which patch_size, {list(patch_size)}, does not divide: not supported"
+        )
+    images, channels = config.images or ForeignConfig(config.file, {}), config.integer("num_channels", 3)
     return VisionConfig(
-        image_size=_pair(config["image_size"]),
-        patch_size=_pair(config["patch_size"]),
-        channels=config.get("num_channels", 3),
+        image_size=image_size,
+        patch_size=patch_size,
+        channels=channels,
         num_classes=num_classes,
-        width=config["hidden_size"],
-        pixels=PixelConfig(tuple(config.get("image_mean", [0.5])), tuple(config.get("image_std", [0.5]))),
+        width=config.integer("hidden_size"),
+        pixels=read_pixels(images, channels),
+        scaling=read_scaling(images, image_size),
         stack=StackConfig(
-            num_layers=config["num_hidden_layers"],
+            num_layers=config.integer("num_hidden_layers"),
             norm="pre",
-            dropout=config.get("hidden_dropout_prob", 0.0),
+            dropout=config.share("hidden_dropout_prob", 0.0),
             attention=AttentionConfig(
-                num_heads=config["num_attention_heads"], dropout=config.get("attention_probs_dropout_prob", 0.0)
+                num_heads=config.integer("num_attention_heads"),
+                dropout=config.share("attention_probs_dropout_prob", 0.0),
             ),
-            feed_forward=FeedForwardConfig(config["intermediate_size"], activation(config.get("hidden_act", "gelu"))),
-            norm_epsilon=config.get("layer_norm_eps", 1e-12),
+            feed_forward=FeedForwardConfig(
+                config.integer("intermediate_size"), activation(config, "hidden_act", "gelu")
+            ),
+            norm_epsilon=config.number("layer_norm_eps", 1e-12),
         ),
     )
 
 
-def _pair(size: int | list[int]) -> tuple[int, ...]:
-    return (size, size) if isinstance(size, int) else tuple(size)
+def _pair(config: ForeignConfig, name: str) -> tuple[int, int]:
+    """A height and a width, or one number for both."""
+    given = config.value(name)
+    sizes = given if isinstance(given, list) else [given, given]
+    if len(sizes) != 2 or not all(type(each) is int and each > 0 for each in sizes):
+        raise config.error(f"{name} is {shown(given)}, expected a whole number from 1 up, or two")
+    return sizes[0], sizes[1]

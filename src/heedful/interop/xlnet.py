@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from heedful.interop.mapping import Imported, Tensors, activation, require_setting
+from heedful.config import shown
+from heedful.errors import UserError
+from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.mapping import Imported, Tensors, activation
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
@@ -18,7 +19,7 @@ from heedful.special_tokens import SpecialTokens
 SEGMENT_LENGTH = 512
 
 
-def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
+def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """XLNetLMHeadModel."""
     settings = _settings(config)
     tensors.drop(lambda name: name == "lm_loss.weight")  # the embedding once more
@@ -42,10 +43,16 @@ def convert(config: dict[str, Any], tensors: Tensors) -> Imported:
 
 def _attention(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
     def projection(name: str) -> Tensor:
-        return tensors.take(f"{theirs}.{name}").flatten(1)  # D H K -> D (H K)
+        return tensors.take(f"{theirs}.{name}", 3).flatten(1)  # D H K -> D (H K)
+
+    def packed(names: str) -> Tensor:
+        parts = [projection(name).T for name in names]
+        if any(part.shape[1] != parts[0].shape[1] for part in parts):
+            raise UserError(f"the projections {', '.join(names)} of {theirs} have inputs of different widths")
+        return torch.cat(parts)
 
     return {
-        f"{ours}.query_key_value_projection.weight": torch.cat([projection(name).T for name in "qkv"]),
+        f"{ours}.query_key_value_projection.weight": packed("qkv"),
         f"{ours}.distance_projection.weight": projection("r").T,
         f"{ours}.output_projection.weight": projection("o"),
         f"{ours}.content_bias": tensors.take(f"{theirs}.r_w_bias"),
@@ -55,30 +62,38 @@ def _attention(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
     }
 
 
-def _settings(config: dict[str, Any]) -> XLNetConfig:
-    require_setting(config, "same_length", False, False)
-    require_setting(config, "bi_data", False, False)
-    require_setting(config, "untie_r", True, True)
-    require_setting(config, "tie_word_embeddings", True, True)
-    memory, longest, dropout = config.get("mem_len") or 0, config.get("clamp_len", -1), config.get("dropout", 0.1)
+def _settings(config: ForeignConfig) -> XLNetConfig:
+    config.require("same_length", False, False)
+    config.require("bi_data", False, False)
+    config.require("untie_r", True, True)
+    config.require("tie_word_embeddings", True, True)
+    vocabulary = config.integer("vocab_size")
+    memory, longest = config.integer("mem_len", 0, 0), config.integer("clamp_len", -1, -1)
+    dropout, kind = config.share("dropout", 0.1), config.text("attn_type", "bi")
+    if kind not in ("bi", "uni"):
+        raise config.error(f"attn_type is {shown(kind)}, and only 'bi' and 'uni' are supported")
     return XLNetConfig(
-        vocabulary_size=config["vocab_size"],
-        width=config["d_model"],
+        vocabulary_size=vocabulary,
+        width=config.integer("d_model"),
         max_length=SEGMENT_LENGTH + memory,
         memory_length=memory,
-        causal=config.get("attn_type", "bi") == "uni",
+        causal=kind == "uni",
         clamp_length=longest if longest > 0 else None,
         segments=True,
         stack=StackConfig(
-            num_layers=config["n_layer"],
+            num_layers=config.integer("n_layer"),
             dropout=dropout,
-            attention=AttentionConfig(config["n_head"], key_width=config.get("d_head"), bias=False, dropout=dropout),
-            feed_forward=FeedForwardConfig(
-                config["d_inner"], activation(config.get("ff_activation", "gelu")), dropout=dropout
+            attention=AttentionConfig(
+                config.integer("n_head"), key_width=config.optional_integer("d_head"), bias=False, dropout=dropout
             ),
-            norm_epsilon=config.get("layer_norm_eps", 1e-12),
+            feed_forward=FeedForwardConfig(
+                config.integer("d_inner"), activation(config, "ff_activation", "gelu"), dropout=dropout
+            ),
+            norm_epsilon=config.number("layer_norm_eps", 1e-12),
         ),
         special_tokens=SpecialTokens(
-            config.get("pad_token_id", 5), config.get("bos_token_id", 1), config.get("eos_token_id", 2)
+            config.token("pad_token_id", 5, vocabulary),
+            config.token("bos_token_id", 1, vocabulary),
+            config.token("eos_token_id", 2, vocabulary),
         ),
     )

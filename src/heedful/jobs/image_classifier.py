@@ -18,7 +18,7 @@ from heedful.errors import UserError
 from heedful.jobs.image_start import fine_tuning_rate, load_vision_config, start_from_folder
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
-from heedful.models.vision import PixelConfig, Vision, VisionConfig
+from heedful.models.vision import PixelConfig, ScalingConfig, Vision, VisionConfig
 from heedful.tasks.image_classification import ImageTask
 from heedful.tasks.task import LearningSettings
 
@@ -186,6 +186,7 @@ class PreparedImageJob:
             channels=self.shape.channels,
             num_classes=len(self.data.labels),
             pixels=pixels,
+            scaling=ScalingConfig(),  # that of the training images, whatever the model to start from had
         )
 
     def choices(self) -> list[Choice]:

@@ -12,7 +12,7 @@ from torch import nn
 from heedful.config import to_dict
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
-from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder
+from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, load_tokenizer
 from heedful.models.weights_file import load_parameters, parameter_tensors
 
 # The parameters of the head, by the beginning of their names.
@@ -40,7 +40,7 @@ class StartingModel:
 
     def tokenizer(self) -> Tokenizer:
         """Its vocabulary, which the new model takes over."""
-        return Tokenizer.load(self.folder / "tokenizer.json", self.config.model.special_tokens)
+        return load_tokenizer(self.folder, self.config)
 
     def settings(self) -> dict[str, Any]:
         """Its settings without an encoder's head, and a schedule for weights that are not random."""

@@ -24,6 +24,7 @@ class EmbeddingConfig:
 
     def __post_init__(self) -> None:
         require(self.segments, "segments", 0)
+        require(self.norm_epsilon, "norm_epsilon", 0)
 
 
 class TokenEmbedding(nn.Module):

@@ -125,7 +125,7 @@ class RotaryPositions(PositionScheme):
 
     def __init__(self, width: int, head_width: int, length: int) -> None:
         super().__init__(width, head_width, length)
-        if head_width % 2:
+        if head_width % 2 or head_width < 2:
             raise UserError(f"rotary positions need an even key width per head, not {head_width}")
         cosines, sines = self._tables(length)
         self.register_buffer("cosines", cosines, persistent=False)

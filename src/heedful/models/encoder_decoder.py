@@ -41,6 +41,7 @@ class EncoderDecoderConfig:
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
+        require(1 if self.vocabulary_size is None else self.vocabulary_size, "vocabulary_size", 1)
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 1)
 

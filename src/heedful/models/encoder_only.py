@@ -20,7 +20,26 @@ from heedful.layers.positions import SCHEMES, PositionName
 from heedful.special_tokens import SpecialTokens
 
 Pooling = Literal["class_token", "mean"]
+Cut = Literal["middle", "end"]
 Head = Literal["masked", "classes", "tags", "none"]
+
+
+@dataclass(frozen=True)
+class VectorConfig:
+    """How `embed` makes a vector of a text.
+
+    The `pooling` is the model's own if it is not given, and so is `max_length`, which counts the special tokens too. Of
+    a text that is longer the middle or the end is `cut` out.
+    """
+
+    pooling: Pooling | None = None
+    normalize: bool = True
+    max_length: int | None = None
+    cut: Cut = "middle"
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        require(4 if self.max_length is None else self.max_length, "vectors.max_length", 4)
 
 
 @dataclass(frozen=True)
@@ -47,9 +66,11 @@ class EncoderOnlyConfig:
     num_labels: int = 0
     convolution: int = 0
     token_dropout: float = 0.0
+    vectors: VectorConfig = field(default_factory=VectorConfig)
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
+        require(1 if self.vocabulary_size is None else self.vocabulary_size, "vocabulary_size", 1)
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 4)
         require(self.token_dropout, "token_dropout", 0, 1)
@@ -62,6 +83,13 @@ class EncoderOnlyConfig:
         """The settings that matter most, in words."""
         layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
         return f"{layers}, {self.positions} positions, texts of up to {self.max_length:,} tokens"
+
+    def vectors_summary(self) -> str:
+        """How `embed` makes vectors, in words."""
+        own = self.vectors
+        what = "class token" if (own.pooling or self.pooling) == "class_token" else "mean of all tokens"
+        length = ", length 1" if own.normalize else ""
+        return f"{what}{length}, of up to {min(own.max_length or self.max_length, self.max_length):,} tokens"
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""

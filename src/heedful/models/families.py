@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
+from heedful.config import shown
+from heedful.errors import UserError
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
 from heedful.models.unfilled import Unfilled
 from heedful.models.vision import Vision, VisionConfig
+from heedful.models.weights_file import check_shapes
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import XLNetConfig
+
+# Numbers in a table of positions that any model may have; one with more weights may have as many as these.
+MOST_COMPUTED = 2**23
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,43 @@ class Family:
         with torch.device("meta"):
             return self.build(settings)
 
-    def build_unfilled(self, settings: Any) -> nn.Module:
-        """The model with parameters that hold anything at all: their values are to come from a file."""
-        with Unfilled():
-            return self.build(settings)
+    def build_unfilled(self, settings: Any, shapes: Mapping[str, Sequence[int]]) -> nn.Module:
+        """The model with parameters that hold anything at all: their values are to come from tensors of those shapes.
+
+        Settings that ask for anything else are a UserError, before memory is taken for what they ask.
+        """
+        stored = sum(math.prod(shape) for shape in shapes.values())
+        for name, layers in _layers(settings):
+            if layers > len(shapes):
+                raise UserError(f"{name} is {layers:,}, but there are only {len(shapes):,} tensors")
+        if _computed(settings) > max(stored, MOST_COMPUTED):
+            raise UserError(f"model.max_length is {shown(settings.max_length)}, too many positions for these weights")
+        try:
+            # Twice, because the matrix of a tied output layer is made before it is replaced.
+            with Unfilled(2 * stored + MOST_COMPUTED):
+                model = self.build(settings)
+        except UserError:
+            raise
+        except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # such as sizes that torch cannot count
+            raise UserError(f"the settings do not make a model: {str(error).splitlines()[0]}") from None
+        check_shapes(model, shapes)
+        return model
+
+
+def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
+    """All numbers of layers in some settings, by their dotted names."""
+    for each in dataclasses.fields(settings):
+        value, name = getattr(settings, each.name), f"{where}.{each.name}"
+        if each.name == "num_layers":
+            yield name, value
+        elif dataclasses.is_dataclass(value):
+            yield from _layers(value, name)
+
+
+def _computed(settings: Any) -> int:
+    """Numbers in the table that a scheme of positions computes, at most."""
+    computes = getattr(settings, "positions", "none") in ("sinusoidal", "sinusoid_halves", "rotary")
+    return settings.max_length * settings.width if computes else 0
 
 
 FAMILIES = {

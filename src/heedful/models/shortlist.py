@@ -60,11 +60,20 @@ def load_shortlist(folder: Path, vocabulary: int) -> Shortlist:
     try:
         arrays = load_file(folder / FILE)
         found = Shortlist(arrays["frequent"], arrays["likely"], arrays["strengths"])
-    except (SafetensorError, KeyError, OSError) as error:
+        _check_arrays(found)
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise UserError(f"{folder / FILE} is broken: {error}; make it again by heedful shortlist") from None
     if len(found.likely_VE) != vocabulary or max(found.frequent_F.max(), found.likely_VE.max()) >= vocabulary:
         raise UserError(f"{folder / FILE} is of another vocabulary: make it again by heedful shortlist")
     return found
+
+
+def _check_arrays(found: Shortlist) -> None:
+    expected = ((found.frequent_F, np.int64, 1), (found.likely_VE, np.int64, 2), (found.strengths_VE, np.float32, 2))
+    if any(each.dtype != kind or each.ndim != axes or not each.size for each, kind, axes in expected):
+        raise ValueError("its arrays have other types or axes than they should")
+    if found.likely_VE.shape != found.strengths_VE.shape or min(found.frequent_F.min(), found.likely_VE.min()) < 0:
+        raise ValueError("its arrays do not go together")
 
 
 class OwnColumns:

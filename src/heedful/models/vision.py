@@ -28,11 +28,45 @@ class PixelConfig:
     mean: tuple[float, ...] = (0.5,)
     deviation: tuple[float, ...] = (0.5,)
 
+    def __post_init__(self) -> None:
+        if not self.mean or not self.deviation or not min(self.deviation) > 0:
+            raise UserError("pixels.mean and pixels.deviation need a number for each channel, the latter above 0")
+
     def normalise(self, pixels: Tensor) -> Tensor:
         """Bytes B C ... as numbers around zero."""
         shape = (-1, *[1] * (pixels.dim() - 2))
         mean, deviation = (torch.tensor(each, device=pixels.device) for each in (self.mean, self.deviation))
         return (pixels.float() - 255 * mean.view(shape)) / (255 * deviation.view(shape))
+
+
+ScalingFilter = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
+
+
+@dataclass(frozen=True)
+class ScalingConfig:
+    """How images get the size that the model takes.
+
+    With `before_cut`, a height and width or the length of the shorter side alone, they are first made that large, and
+    their middle is cut out.
+    """
+
+    filter: ScalingFilter = "bilinear"
+    before_cut: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.before_cut is not None and len(self.before_cut) not in (1, 2):
+            raise UserError(f"before_cut is {list(self.before_cut)}: give a height and a width, or the shorter side")
+        require(min(self.before_cut or (1,)), "before_cut", 1)
+
+    def at(self, size: tuple[int, int], trained: Sequence[int]) -> tuple[int, ...] | None:
+        """What images are made before an image of that size is cut out: in proportion to that of the training."""
+        if self.before_cut is None:
+            return None
+        if len(self.before_cut) == 1:
+            larger = self.before_cut[0] / max(trained)
+            return (max(*size, round(max(size) * larger)),)
+        sides = zip(self.before_cut, size, trained, strict=True)
+        return tuple(max(own, round(side * own / of)) for side, own, of in sides)
 
 
 @dataclass(frozen=True)
@@ -52,6 +86,7 @@ class VisionConfig:
     width: int = 96
     pooling: Literal["class_token", "mean"] = "class_token"
     pixels: PixelConfig = field(default_factory=PixelConfig)
+    scaling: ScalingConfig = field(default_factory=ScalingConfig)
     stack: StackConfig = field(
         default_factory=lambda: StackConfig(
             norm="pre", feed_forward=FeedForwardConfig(activation="gelu"), norm_epsilon=1e-6
@@ -77,6 +112,8 @@ class VisionConfig:
         if self.convolution_grid and len(self.convolution_grid) != len(self.patch_size):
             raise UserError(f"convolution_grid is {list(self.convolution_grid)}: it needs a number for each axis")
         require(min(self.convolution_grid or (1,)), "convolution_grid", 1)
+        if {len(self.pixels.mean), len(self.pixels.deviation)} - {1, self.channels}:
+            raise UserError(f"pixels.mean and pixels.deviation need one number, or {self.channels}, as channels says")
 
     @property
     def grid(self) -> tuple[int, ...]:

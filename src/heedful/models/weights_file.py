@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
@@ -26,21 +29,34 @@ def adopt_parameters(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         parameter.data = tensor.to(parameter.dtype)
 
 
-def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parameter, Tensor]]:
-    """Each parameter with its tensor."""
-    parameters = dict(model.named_parameters())
-    missing, unknown = sorted(parameters.keys() - tensors.keys()), sorted(tensors.keys() - parameters.keys())
+def check_shapes(model: nn.Module, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Raise a UserError unless these are the names and shapes of a model's weights; it may be on the meta device."""
+    expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    missing, unknown = sorted(expected.keys() - shapes.keys()), sorted(shapes.keys() - expected.keys())
     if missing or unknown:
         raise UserError(
             f"the weights do not fit the model: missing {_some(missing)}; not part of the model {_some(unknown)}"
         )
-    for name, parameter in parameters.items():
-        if parameter.shape != tensors[name].shape:
-            raise UserError(
-                f"the weights do not fit the model: {name} is {tuple(tensors[name].shape)}, "
-                f"expected {tuple(parameter.shape)}"
-            )
-    return [(parameter, tensors[name]) for name, parameter in parameters.items()]
+    for name, shape in expected.items():
+        if shape != tuple(shapes[name]):
+            raise UserError(f"the weights do not fit the model: {name} is {tuple(shapes[name])}, expected {shape}")
+
+
+def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor in a safetensors file, of which only the beginning is read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "pt") as opened:
+            return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} is broken: {error}") from None
+
+
+def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parameter, Tensor]]:
+    """Each parameter with its tensor."""
+    check_shapes(model, {name: tensor.shape for name, tensor in tensors.items()})
+    return [(parameter, tensors[name]) for name, parameter in model.named_parameters()]
 
 
 def _some(names: list[str]) -> str:

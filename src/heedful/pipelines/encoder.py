@@ -18,7 +18,7 @@ from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.kv_cache import padded_length
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
-from heedful.models.encoder_only import EncoderOnly, Pooling
+from heedful.models.encoder_only import Cut, EncoderOnly, Pooling
 from heedful.pipelines.encoder_attention import encoder_attention
 
 DEFAULT_BATCH_SIZE = 64
@@ -31,10 +31,10 @@ Compute = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class ShortenedTextWarning(UserWarning):
-    """The text of that index was longer than the model can take, and was read without its middle."""
+    """The text of that index was longer than the model can take, and was read without its middle or its end."""
 
-    def __init__(self, index: int, longest: int) -> None:
-        super().__init__(f"is longer than the {longest} tokens that the model takes: its middle was not read")
+    def __init__(self, index: int, longest: int, cut: Cut = "middle") -> None:
+        super().__init__(f"is longer than the {longest} tokens that the model takes: its {cut} was not read")
         self.index = index
 
 
@@ -52,21 +52,22 @@ class Encoder:
         texts: Text | Iterable[Text],
         *,
         pooling: Pooling | None = None,
-        normalize: bool = True,
+        normalize: bool | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> NDArray[np.float32]:
         """A vector for each text: its class token or the mean of its tokens, special ones included.
 
-        Without `pooling` it is the model's own; normalised vectors have length 1.
+        Normalised vectors have length 1. What is not given is as the model's own settings (`vectors`) say.
         """
+        own = self.model.config.vectors
 
         def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
             hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
-            return self.model.pooled(hidden_BTD, lengths_B, pooling)
+            return self.model.pooled(hidden_BTD, lengths_B, pooling or own.pooling)
 
-        rows = self.run(self.frame(listed(texts)), compute, batch_size)
+        rows = self.run(self._frame_for_vectors(listed(texts)), compute, batch_size)
         vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
-        if normalize:
+        if own.normalize if normalize is None else normalize:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
 
@@ -84,13 +85,24 @@ class Encoder:
 
     def frame(self, texts: Sequence[Text]) -> list[Framed]:
         """The texts as the model reads them, with a warning for each that is too long for it."""
+        return self._frame(texts, self.model.max_length, "middle")
+
+    def _frame_for_vectors(self, texts: list[Text]) -> list[Framed]:
+        """The same for texts that become vectors, which may be read in a way of their own."""
+        own = self.model.config.vectors
+        if own.lowercase:
+            texts = [text.lower() if isinstance(text, str) else (text[0].lower(), text[1].lower()) for text in texts]
+        longest = self.model.max_length
+        return self._frame(texts, min(own.max_length or longest, longest), own.cut)
+
+    def _frame(self, texts: Sequence[Text], longest: int, cut: Cut) -> list[Framed]:
         parts = [(text,) if isinstance(text, str) else text for text in texts]
         flat = iter(self.tokenizer.encode_batch([clean_text(part) for text in parts for part in text]))
-        special, longest = self.model.special_tokens, self.model.max_length
-        framed = [frame([next(flat) for _ in text], longest, special) for text in parts]
+        special = self.model.special_tokens
+        framed = [frame([next(flat) for _ in text], longest, special, cut_end=cut == "end") for text in parts]
         for index, each in enumerate(framed):
             if each.shortened:
-                warnings.warn(ShortenedTextWarning(index, longest), stacklevel=3)
+                warnings.warn(ShortenedTextWarning(index, longest, cut), stacklevel=4)
         return framed
 
     def run(self, rows: Sequence[Framed], compute: Compute, batch_size: int) -> list[NDArray[np.float32]]:

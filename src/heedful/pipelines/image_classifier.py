@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from PIL import Image
 
-from heedful.data.images import ImageInput, load_image
+from heedful.data.images import ImageInput, Scaling, load_image
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.layers.patches import patch_grid
@@ -41,6 +41,8 @@ class ImageClassifier:
         size, labels = self.model.config.image_size, self.config.labels
         if len(size) != 2 or len(labels) != self.model.config.num_classes:
             raise UserError("this model does not classify images: it has other axes, or no labels for its classes")
+        if self.model.config.channels not in (1, 3):
+            raise UserError(f"images have 1 or 3 channels, and the model takes {self.model.config.channels}")
         self.labels = labels
 
     def classify(
@@ -57,7 +59,8 @@ class ImageClassifier:
     ) -> Iterator[Classification]:
         """What images show, one by one; they are read as they are needed."""
         size = self.size(resolution)
-        pixels = (load_image(image, size, self.model.config.channels) for image in images)
+        channels, scaling = self.model.config.channels, self.scaling(size)
+        pixels = (load_image(image, size, channels, scaling) for image in images)
         for probabilities in self.probabilities(pixels):
             order = np.argsort(-probabilities, kind="stable")
             ranking = tuple((self.labels[number], float(probabilities[number])) for number in order)
@@ -65,7 +68,8 @@ class ImageClassifier:
 
     def attention(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> AttentionMaps:
         """What the model attends to in an image, made as large as `classify` would make it."""
-        return image_attention(self, load_image(image, self.size(resolution), self.model.config.channels))
+        size = self.size(resolution)
+        return image_attention(self, load_image(image, size, self.model.config.channels, self.scaling(size)))
 
     def size(self, resolution: int | tuple[int, int] | None) -> tuple[int, int]:
         """The height and width that images are made to."""
@@ -76,6 +80,11 @@ class ImageClassifier:
         if min(height, width) < 1:
             raise UserError(f"resolution is {height}x{width}, but must be at least 1")
         return height, width
+
+    def scaling(self, size: tuple[int, int]) -> Scaling:
+        """How images are made to that height and width."""
+        own = self.model.config.scaling
+        return Scaling(own.filter, own.at(size, self.model.config.image_size))
 
     def num_patches(self, size: Sequence[int]) -> int:
         """How many patches an image of that height and width has."""

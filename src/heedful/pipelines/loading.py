@@ -49,8 +49,6 @@ def load(
     256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful shortlist`).
     """
     loaded = load_model_folder(Path(path))
-    if loaded.config.task not in PIPELINES:
-        raise UserError(f"{path}: its task is {loaded.config.task!r}, expected one of {', '.join(PIPELINES)}")
     if max_length is not None:
         if max_length < 1:
             raise UserError(f"max_length is {max_length}, but must be at least 1")

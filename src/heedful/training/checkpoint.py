@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
-from heedful.files import TEMPORARY, flush_to_disk
+from heedful.files import TEMPORARY, flush_to_disk, save_tensors
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
@@ -25,7 +25,7 @@ def save_checkpoint(folder: Path, step: int, tensors: dict[str, dict[str, Tensor
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     for name, group in tensors.items():
-        save_file({key: value.contiguous() for key, value in group.items()}, temporary / f"{name}.safetensors")
+        save_tensors(temporary / f"{name}.safetensors", group)
     (temporary / "state.json").write_text(json.dumps(state, indent=1), encoding="utf-8")
     for file in temporary.iterdir():
         flush_to_disk(file)

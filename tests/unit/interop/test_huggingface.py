@@ -146,9 +146,32 @@ def test_what_is_not_supported_is_refused_in_words(tmp_path: Path) -> None:
         read_folder(tmp_path / "theirs")
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())
     (tmp_path / "theirs" / "config.json").write_text(json.dumps({**config, "model_type": "marain"}))
-    with pytest.raises(UserError, match="did you mean 'marian'"):
+    with pytest.raises(UserError, match="'marain', and heedful imports bert, gpt2, marian, vit, xlnet"):
         read_folder(tmp_path / "theirs")
     (tmp_path / "theirs" / "model.safetensors").rename(tmp_path / "theirs" / "pytorch_model.bin")
     (tmp_path / "theirs" / "config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match="does not load: save it as safetensors"):
         read_folder(tmp_path / "theirs")
+
+
+def test_a_marian_folder_says_that_it_takes_no_text_and_info_shows_it(tmp_path: Path, run) -> None:
+    marian(tmp_path / "theirs")
+    (tmp_path / "theirs" / "source.spm").write_bytes(b"")
+    remark = run("import", tmp_path / "theirs", tmp_path / "ours").stderr
+    assert b"SentencePiece models are not read" in remark
+    assert b"`heedful info` shows the model, but no command takes text" in remark
+    assert b"inspected" not in remark
+    assert b"translation" in run("info", tmp_path / "ours").stdout
+    for verb in (["translate"], ["inspect", "a dog", "--out", tmp_path / "page.html"]):
+        result = run(verb[0], tmp_path / "ours", *verb[1:], stdin=b"a dog\n", code=2)
+        assert b"has no tokenizer" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["distilbert", "roberta", "deit", None])
+def test_a_type_that_is_not_imported_is_told_which_are(kind: str | None, tmp_path: Path, run) -> None:
+    gpt2(tmp_path / "theirs")
+    config = json.loads((tmp_path / "theirs" / "config.json").read_text())
+    (tmp_path / "theirs" / "config.json").write_text(json.dumps({**config, "model_type": kind}))
+    message = run("import", tmp_path / "theirs", tmp_path / "ours", code=2).stderr
+    assert b"heedful imports bert, gpt2, marian, vit, xlnet" in message
+    assert b"did you mean" not in message

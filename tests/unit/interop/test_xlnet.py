@@ -1,9 +1,12 @@
 """Random weights of odd sizes, compared with Hugging Face's implementation."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from heedful.errors import UserError
+from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Tensors
 from heedful.interop.xlnet import convert
 from heedful.models.weights_file import load_parameters
@@ -20,7 +23,7 @@ def build_pair(**changes) -> tuple["transformers.XLNetLMHeadModel", XLNet]:
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     tensors = Tensors(theirs.state_dict())
-    imported = convert(theirs.config.to_dict(), tensors)
+    imported = convert(ForeignConfig(Path("config.json"), theirs.config.to_dict()), tensors)
     assert not tensors.left_over
     ours = XLNet(imported.settings).eval()
     load_parameters(ours, imported.tensors)
@@ -98,4 +101,4 @@ def test_what_is_remembered_from_left_to_right() -> None:
 def test_what_heedful_does_not_have_is_refused(setting: dict) -> None:
     config = {"vocab_size": 7, "d_model": 4, "n_layer": 1, "n_head": 2, "d_inner": 3, **setting}
     with pytest.raises(UserError, match=next(iter(setting))):
-        convert(config, Tensors({}))
+        convert(ForeignConfig(Path("config.json"), config), Tensors({}))

@@ -30,8 +30,9 @@ SETTINGS = {
 def test_with_saved_weights_it_is_the_model_that_they_came_from(family: str) -> None:
     torch.manual_seed(1)
     model = FAMILIES[family].build(SETTINGS[family])
-    other = FAMILIES[family].build_unfilled(SETTINGS[family])
-    adopt_parameters(other, parameter_tensors(model))
+    tensors = parameter_tensors(model)
+    other = FAMILIES[family].build_unfilled(SETTINGS[family], {name: each.shape for name, each in tensors.items()})
+    adopt_parameters(other, tensors)
     assert repr(other) == repr(model)
     for kind in ("named_parameters", "named_buffers"):
         ours, theirs = dict(getattr(other, kind)()), dict(getattr(model, kind)())
@@ -40,8 +41,10 @@ def test_with_saved_weights_it_is_the_model_that_they_came_from(family: str) -> 
 
 
 def test_nothing_is_drawn() -> None:
+    tensors = parameter_tensors(FAMILIES["encoder_decoder"].build(SETTINGS["encoder_decoder"]))
     before = torch.get_rng_state()
-    FAMILIES["encoder_decoder"].build_unfilled(SETTINGS["encoder_decoder"])
+    shapes = {name: each.shape for name, each in tensors.items()}
+    FAMILIES["encoder_decoder"].build_unfilled(SETTINGS["encoder_decoder"], shapes)
     assert torch.equal(torch.get_rng_state(), before)
     FAMILIES["encoder_decoder"].build(SETTINGS["encoder_decoder"])
     assert not torch.equal(torch.get_rng_state(), before)

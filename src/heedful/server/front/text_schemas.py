@@ -173,7 +173,9 @@ class EmbedRequest(Strict):
 
     model: str | None = model_name("embed")
     text: Text | Texts
-    normalize: Annotated[bool, Field(description="Whether to give vectors of length 1.")] = True
+    normalize: Annotated[
+        bool | None, Field(description="Whether to give vectors of length 1; by default as the model says.")
+    ] = None
 
 
 class EmbedAnswer(Answer):
