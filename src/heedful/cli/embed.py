@@ -24,7 +24,7 @@ def embed(model: str, out: str | None, pooling: str | None, normalize: bool, bat
     import numpy as np
 
     from heedful.cli.lines import answer_lines, input_lines, load_as, remarks_on_lines
-    from heedful.errors import UserError
+    from heedful.files import replacing
     from heedful.pipelines.encoder import Encoder
 
     pipeline: Encoder = load_as(Encoder, model, device, "encoder")
@@ -39,8 +39,5 @@ def embed(model: str, out: str | None, pooling: str | None, normalize: bool, bat
     for first, lines in input_lines():
         with remarks_on_lines(first):
             groups.append(vectors(lines))
-    try:
-        with Path(out).open("wb") as file:
-            np.save(file, np.concatenate(groups))
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}") from None
+    with replacing(Path(out)) as temporary, temporary.open("wb") as file:
+        np.save(file, np.concatenate(groups))

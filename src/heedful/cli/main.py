@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +14,7 @@ import click
 import heedful
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory, out_of_memory
+from heedful.storage import storage_error
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
 VERBS = {
@@ -78,6 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
     keep_freed_memory()
     try:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk can still be told of
     except (KeyboardInterrupt, click.exceptions.Abort):  # click makes the latter of the former
         print("heedful: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -86,9 +90,12 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
             sys.exit(0)
-        fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        text = str(storage_error(error, error.filename or _output_name()))
+        if error.filename is None:
+            _forget_output()
+        fail(text)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -97,6 +104,19 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _forget_output() -> None:
+    """Let what is still buffered for standard output go nowhere: it cannot be written."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _output_name() -> str:
+    """What standard output goes to, by its path where the system tells it: what has no name was written there."""
+    link = Path("/proc/self/fd/1")
+    target = str(link.readlink()) if link.exists() else ""
+    return f"standard output ({target})" if target.startswith("/") else "standard output"
 
 
 def fail(text: str) -> None:

@@ -17,6 +17,7 @@ from heedful.errors import UserError
 from heedful.interop.ctranslate2 import convert, token_names
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel, load_model_folder
+from heedful.storage import writing
 from heedful.tasks.translation import collate
 
 Quantization = Literal["float32", "int8"]
@@ -55,11 +56,9 @@ def export_folder(folder: Path, out: Path, quantization: Quantization = "float32
     if out.exists():
         raise UserError(f"{out} already exists: choose another folder")
     loaded = load_model_folder(folder)
-    try:
+    with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=out.parent, prefix="writing-")
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}") from None
 
     def made(place: Path, precision: Quantization) -> Comparison:
         spec = convert(loaded)
@@ -69,7 +68,7 @@ def export_folder(folder: Path, out: Path, quantization: Quantization = "float32
         spec.save(str(place))
         return compare(loaded, ctranslate2.Translator(str(place), compute_type=precision, intra_threads=1))
 
-    with temporary as inside:
+    with writing(out), temporary as inside:
         place = Path(inside, "float32")
         comparison = made(place, "float32")
         _refuse_another_model(comparison)

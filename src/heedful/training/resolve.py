@@ -109,10 +109,17 @@ def reload_run(run: RunConfig, file: Path) -> SavedRun | None:
     if not file.exists():
         return None
     content = read_json(file)
-    _refuse_changes(content["requested"], _requested(run), file)
-    saved = from_dict(SavedRun, content["saved"])
-    resolved = saved.resolved
-    resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+    try:
+        saved = from_dict(SavedRun, content["saved"])
+        resolved = saved.resolved
+        resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+        requested = {**content["requested"]}
+    except (UserError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file} is damaged, or of another version of heedful ({error}): "
+            "put back a copy, or begin in another folder"
+        ) from None
+    _refuse_changes(requested, _requested(run), file)
     choose_device(resolved.training.machine.device)  # it must be here too
     return replace(saved, resolved=resolved)
 

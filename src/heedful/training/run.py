@@ -19,6 +19,7 @@ from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
 from heedful.model_folder import save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.storage import writing
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Observer, Trainer
@@ -58,7 +59,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
     check_settings(run)
     run.data.check()
     out = Path(run.out)
-    with _locked(out):
+    with _locked(out), writing(out / "run"):
         file = out / "run" / "config.json"
         saved = reload_run(run, file)  # first: what is refused must not touch the data
         expected = saved.data_key if saved else None
@@ -81,15 +82,15 @@ def _locked(out: Path) -> Iterator[None]:
         raise UserError(f"{out} is a file: choose another folder with --out")
     if out.is_dir() and any(out.iterdir()) and not (out / "run").is_dir():
         raise UserError(f"{out} already holds other files: choose another folder with --out")
-    try:
-        (out / "run").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {out}: {error.strerror}") from None
     lock = filelock.FileLock(out / "run" / "lock")
     try:
-        lock.acquire(blocking=False)
+        with writing(out / "run"):
+            (out / "run").mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
     except filelock.Timeout:
         raise UserError(f"another run is at work in {out}: wait for it, or choose another --out") from None
+    except NotImplementedError:
+        raise UserError(f"the file system of {out} has no locks: choose an --out on another one") from None
     try:
         yield
     finally:

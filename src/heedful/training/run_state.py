@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,6 +18,14 @@ class Position:
     batch: int = 0
 
 
+@dataclass(frozen=True)
+class MetricsMark:
+    """How far the metrics of a run had come, in bytes, and the checksum of these."""
+
+    bytes: int
+    blake2b: str
+
+
 @dataclass
 class RunState:
     """All of a run's state but its tensors.
@@ -25,6 +34,7 @@ class RunState:
     `best_rank` is that of the validation whose weights are kept (see `Validation.rank`).
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
     `validating` the time that all of them have taken; the first step began `began` seconds after the run.
+    `metrics` tells how far metrics.jsonl had come; earlier versions did not note it.
     """
 
     position: Position = field(default_factory=Position)
@@ -38,6 +48,7 @@ class RunState:
     reserve: float = 0.0
     validating: float = 0.0
     finished: bool = False
+    metrics: MetricsMark | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -45,10 +56,41 @@ class RunState:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> RunState:
-        """The state that `to_dict` wrote; a UserError if that was in another version of heedful."""
+        """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
         try:
-            return RunState(**{**data, "position": Position(**data["position"])})
+            mark = data.get("metrics")
+            nested = {"position": Position(**data["position"]), "metrics": mark and MetricsMark(**mark)}
+            state = RunState(**{**data, **nested})
         except TypeError:
+            if not all(isinstance(data[name], dict | None) for name in ("position", "metrics") if name in data):
+                raise ValueError("its position is not a position") from None
             raise UserError(
                 "this run was begun by another version of heedful: end it with that one, or begin in another folder"
             ) from None
+        except KeyError:
+            raise ValueError("it holds no position") from None
+        state.check()
+        return state
+
+    def check(self) -> None:
+        """Raise a ValueError for what no run can have come to."""
+        position, mark = self.position, self.metrics
+        counts = {**asdict(position), "split": self.split, "validations_passed": self.validations_passed}
+        counts |= {"validations_since_best": self.validations_since_best, "metrics": mark.bytes if mark else 0}
+        times = {name: getattr(self, name) for name in ("elapsed", "began", "reserve", "validating")}
+        wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**53]
+        wrong += [name for name, value in times.items() if not _is_number(value) or not 0 <= value < math.inf]
+        if not (isinstance(self.validation_steps, list) and all(type(each) is int for each in self.validation_steps)):
+            wrong.append("validation_steps")
+        if not (self.best_rank is None or (isinstance(self.best_rank, list) and all(map(_is_number, self.best_rank)))):
+            wrong.append("best_rank")
+        if type(self.finished) is not bool:
+            wrong.append("finished")
+        if not wrong and self.split < 1:
+            wrong.append("split")
+        if wrong:
+            raise ValueError(f"its {wrong[0]} makes no sense")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
