@@ -57,18 +57,16 @@ class RunState:
     @staticmethod
     def from_dict(data: dict[str, Any]) -> RunState:
         """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
+        mark = data.get("metrics")
+        if not isinstance(data.get("position"), dict) or not isinstance(mark, dict | None):
+            raise ValueError("its position makes no sense")
         try:
-            mark = data.get("metrics")
             nested = {"position": Position(**data["position"]), "metrics": mark and MetricsMark(**mark)}
             state = RunState(**{**data, **nested})
         except TypeError:
-            if not all(isinstance(data[name], dict | None) for name in ("position", "metrics") if name in data):
-                raise ValueError("its position is not a position") from None
             raise UserError(
                 "this run was begun by another version of heedful: end it with that one, or begin in another folder"
             ) from None
-        except KeyError:
-            raise ValueError("it holds no position") from None
         state.check()
         return state
 
