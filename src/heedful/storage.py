@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from heedful.errors import UserError
@@ -66,30 +66,32 @@ def _another_file(error: OSError, path: Path) -> Path | None:
     return named
 
 
-def storage_error(error: OSError, path: Path | str, size: int | None = None, written: bool = False) -> UserError:
-    """The UserError for what a system refused to do with a path, which was being written, or not surely."""
+def storage_error(error: OSError, path: Path | None, size: int | None = None, written: bool = False) -> UserError:
+    """The UserError for what a system refused to do with a path, which was being written, or not surely.
+
+    Without a path, it is about standard output.
+    """
     # numpy tells of a file that could not be written whole by an error without a number.
     number = errno.ENOSPC if error.errno is None and "written" in str(error) else error.errno
-    begin = f"cannot write {path}: " if written or number in WRITING_ALONE else f"{path}: "
-    if number == errno.ENOENT and not Path(path).parent.exists():
-        return UserError(f"{begin}there is no folder {Path(path).parent}")
+    name = path or "standard output"
+    begin = f"cannot write {name}: " if written or number in WRITING_ALONE else f"{name}: "
+    if number == errno.ENOENT and path is not None and not path.parent.exists():
+        return UserError(f"{begin}there is no folder {path.parent}")
     reason, advice = REASONS.get(number or 0, (error.strerror or str(error), None))
-    room = _room(Path(path), size) if number in LACK_OF_ROOM else ""
+    room = _room(path, size) if number in LACK_OF_ROOM and path is not None else ""
     return UserError(f"{begin}{reason}{room}" + (f": {advice}" if advice else ""))
 
 
 def _room(path: Path, size: int | None) -> str:
     """How much is needed and how much is free, as far as it is known."""
-    place = next((each for each in (path, *path.absolute().parents) if each.is_dir()), None)
-    try:
-        free = f"{megabytes(shutil.disk_usage(place).free)} free" if place else ""
-    except OSError:
-        free = ""
-    known = [f"{megabytes(size)} needed"] if size is not None else []
-    known += [free] if free else []
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a device
+        return ""
+    place = next(each for each in path.absolute().parents if each.is_dir())
+    known = [f"{_readable(size)} needed"] if size is not None else []
+    with suppress(OSError):
+        known.append(f"{_readable(shutil.disk_usage(place).free)} free")
     return f" ({', '.join(known)})" if known else ""
 
 
-def megabytes(size: int) -> str:
-    """A number of bytes, to be read."""
-    return f"{size / 1e6:,.1f} MB"
+def _readable(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 10**6 else f"{size / 1e3:.1f} kB"

@@ -1,7 +1,11 @@
-"""A run whose files were damaged goes on from what is whole, or says what to do; it never ends in a traceback."""
+"""A run whose files were damaged, or whose disk is full, goes on from what is whole, or says what to do."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -179,3 +183,117 @@ def test_a_folder_in_place_of_a_file_or_the_other_way_round_is_one_line(argument
         main([*map(str, arguments), str(broken)])
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("heedful: ") and name in last
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.decode()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(disk: Path, leave: int) -> Path:
+    """Leave only so many bytes free."""
+    filler = disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(disk).free - leave))
+    return filler
+
+
+def assert_no_pieces(folder: Path) -> None:
+    assert not [
+        each for each in folder.rglob("*") if each.name.startswith(("writing-", ".tmp")) or "partial" in each.name
+    ]
+
+
+def test_a_full_disk_is_one_line_and_the_run_goes_on_when_there_is_room(
+    arguments, whole, broken, run, small_disk: Path
+) -> None:
+    out = small_disk / "out"
+    shutil.copytree(broken, out)
+    shutil.rmtree(out / NEWEST)
+    checkpoint = sum(file.stat().st_size for file in (out / OLDER).iterdir())
+    filler = fill(small_disk, checkpoint // 2)
+    text = run(*arguments, out, code=2).stderr.decode()
+    last = text.splitlines()[-1]
+    assert last.startswith(f"heedful: cannot write {out / NEWEST}: the disk is full (")
+    assert " needed, " in last and " free)" in last and "free some room" in last
+    assert_no_pieces(out)
+    assert "heedful: cannot write" in run(*arguments, out, code=2).stderr.decode()
+    filler.unlink()
+    text = run(*arguments, out).stderr.decode()
+    assert f"continuing after step {STEPS - 1}" in text and "damaged" not in text
+    assert_same_end(out, whole)
+
+
+def test_a_disk_that_is_full_while_data_is_prepared_is_one_line(arguments, run, small_disk: Path) -> None:
+    for leave in (0, 20_000):
+        filler = fill(small_disk, leave)
+        last = run(*arguments, small_disk / "new", code=2).stderr.decode().splitlines()[-1]
+        assert last.startswith("heedful: cannot write ") and str(small_disk / "new") in last and "full" in last
+        assert_no_pieces(small_disk)
+        filler.unlink()
+    run(*arguments, small_disk / "new")
+
+
+def test_pages_and_exports_on_a_full_disk_are_one_line(run, untrained_model: Path, small_disk: Path) -> None:
+    page, export = small_disk / "page.html", small_disk / "export"
+    page.write_text("the one before")
+    fill(small_disk, 8192)
+    for arguments in (
+        ("inspect", untrained_model, "red dog", "--out", page),
+        ("export", untrained_model, "--to", "ctranslate2", export),
+    ):
+        last = run(*arguments, code=2).stderr.decode().splitlines()[-1]
+        assert last.startswith(f"heedful: cannot write {arguments[-1]}: the disk is full (")
+        assert sorted(each.name for each in small_disk.iterdir()) == ["filler", "page.html"]
+    assert page.read_text() == "the one before"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of files")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_short_is_one_line(untrained_model: Path, tmp_path: Path, unbuffered: str) -> None:
+    import resource
+
+    def limit_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+
+    out = tmp_path / "out.json"
+    with out.open("wb") as file:
+        result = subprocess.run(
+            [sys.executable, "-m", "heedful", "inspect", str(untrained_model), "red dog", "--json"],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=file,
+            stderr=subprocess.PIPE,
+            preexec_fn=limit_files,
+        )
+    assert result.returncode == 2, result.stderr.decode()
+    [line] = result.stderr.decode().splitlines()
+    assert line.startswith("heedful: cannot write ") and "ulimit -f" in line
+    if sys.platform == "linux":
+        assert str(out) in line
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of files")
+def test_a_checkpoint_beyond_the_largest_file_is_one_line(arguments, whole, broken) -> None:
+    import resource
+
+    shutil.rmtree(broken / NEWEST)
+    largest = (broken / OLDER / "model.safetensors").stat().st_size + 1000
+
+    def limit_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    command = [sys.executable, "-m", "heedful", *map(str, arguments), str(broken)]
+    result = subprocess.run(command, capture_output=True, preexec_fn=limit_files)
+    assert result.returncode == 2, result.stderr.decode()
+    last = result.stderr.decode().splitlines()[-1]
+    assert last.startswith(f"heedful: cannot write {broken / NEWEST}: ") and "ulimit -f" in last
+    assert_no_pieces(broken)
+    assert sorted(each.name for each in (broken / "run" / "checkpoints").iterdir()) == [Path(OLDER).name]

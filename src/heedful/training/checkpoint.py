@@ -111,7 +111,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str,
         state = _read_object(path / STATE)
     except OSError as error:
         if error.errno not in DAMAGE:
-            raise storage_error(error, error.filename or path) from None
+            raise storage_error(error, Path(error.filename or path)) from None
         missing = isinstance(error, FileNotFoundError)
         name = Path(error.filename).name if error.filename else "a file"
         raise DamagedCheckpointError(f"{name} is missing" if missing else f"{name}: {error.strerror}") from None
