@@ -185,6 +185,16 @@ def test_a_folder_in_place_of_a_file_or_the_other_way_round_is_one_line(argument
     assert last.startswith("heedful: ") and name in last
 
 
+def test_two_runs_in_one_folder_are_refused_by_whatever_name(arguments, whole, run, tmp_path: Path) -> None:
+    import filelock
+
+    (tmp_path / "link").symlink_to(whole)
+    with filelock.FileLock(whole / "run" / "lock"):  # as a run holds it
+        for out in (whole, tmp_path / "link"):
+            last = run(*arguments, out, code=2).stderr.decode().splitlines()[-1]
+            assert last == f"heedful: another run is at work in {out}: wait for it, or choose another --out"
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 8 MB."""
