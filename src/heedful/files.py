@@ -3,57 +3,65 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.errors import UserError
+from heedful.storage import TEMPORARY, writing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-TEMPORARY = "writing-"
+CHECKPOINT_NAME = re.compile(r"step-\d{9,}", re.ASCII)
+
+
+@contextmanager
+def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
+    """Where to write a file that takes the place of `path` when the block ends; if it fails, nothing is left of it."""
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+        with writing(path, size):
+            yield path
+        return
+    # A folder, because safetensors writes under a name that it draws: a kill leaves one name that we know.
+    folder = path.with_name(f"{TEMPORARY}{path.name}")
+    try:
+        with writing(path, size):
+            remove(folder)
+            folder.mkdir()
+            yield folder / path.name
+            flush_to_disk(folder / path.name)
+            (folder / path.name).replace(path)
+            flush_folder(path.parent)
+    finally:
+        with suppress(OSError):
+            remove(folder)
 
 
 def write_file(path: Path, text: str) -> None:
     """Replace a text file in one step."""
-    with _replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    content = text.encode("utf-8")
+    with replacing(path, len(content)) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     """Replace a safetensors file in one step."""
-    with _replacing(path) as temporary:
+    with replacing(path, bytes_of(tensors)) as temporary:
         save_tensors(temporary, tensors, metadata)
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file, with the permissions that any new file gets."""
-    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     path.touch()
     mode = path.stat().st_mode  # the library makes a file of its own, which nobody else may read
-    try:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata)
-    except SafetensorError as error:
-        raise OSError(None, str(error), str(path)) from None
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata)
     path.chmod(mode)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A file to write that then takes the place of `path`; if that fails, it is removed."""
-    temporary = path.with_name(f"{TEMPORARY}{path.name}")
-    try:
-        yield temporary
-        flush_to_disk(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
@@ -64,22 +72,26 @@ def new_folder(out: Path) -> Iterator[Path]:
     """
     absent = [each for each in (out.parent, *out.parent.parents) if not each.exists()]
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=TEMPORARY) as inside:
-            # Inside, because a temporary folder itself is closed to others.
-            place = Path(inside, "folder")
-            place.mkdir()
-            yield place
-            if out.is_dir():
-                out.rmdir()
-            place.rename(out)
-    except BaseException as error:
+        with writing(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=out.parent, prefix=TEMPORARY) as inside:
+                # Inside, because a temporary folder itself is closed to others.
+                place = Path(inside, "folder")
+                place.mkdir()
+                yield place
+                if out.is_dir():
+                    out.rmdir()
+                place.rename(out)
+    except BaseException:
         for each in absent:
             with suppress(OSError):
                 each.rmdir()
-        if isinstance(error, OSError):
-            raise UserError(f"cannot write {out}: {error.strerror or error}") from None
         raise
+
+
+def bytes_of(tensors: dict[str, Tensor]) -> int:
+    """How much tensors take in a file, less its head."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 def whole_lines(path: Path) -> list[str]:
@@ -88,7 +100,39 @@ def whole_lines(path: Path) -> list[str]:
     return text[: text.rfind("\n") + 1].split("\n")[:-1]
 
 
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, oldest first, and nothing else that lies there."""
+    if not folder.is_dir():
+        return []
+    found = [each for each in folder.iterdir() if CHECKPOINT_NAME.fullmatch(each.name) and each.is_dir()]
+    return sorted(found, key=checkpoint_step)
+
+
+def checkpoint_step(path: Path) -> int:
+    """The step of a checkpoint, by its name."""
+    return int(path.name.removeprefix("step-"))
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def flush_to_disk(path: Path) -> None:
     """Wait until a file's contents are on the disk: a rename must not get there before them."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system lets a folder be opened."""
+    if os.name == "nt":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

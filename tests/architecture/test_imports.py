@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files that know nothing of models.
 COMMON = {"errors", "config", "files", "special_tokens", "memory", "cores", "machine", "classification_metrics"}
-COMMON |= {"__version__", "sentences", "training_lines", "segmentation"}
+COMMON |= {"__version__", "sentences", "training_lines", "segmentation", "storage"}
 ALLOWED = {
     "layers": set(),
     "data": set(),

@@ -1,7 +1,10 @@
 """A user's mistake is one clear line on standard error and exit code 2, without a traceback."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -168,3 +171,35 @@ def test_a_pattern_for_several_input_files(run, copy_model: Path, tmp_path: Path
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("red\n")
     assert "stands for 2 files" in error(run, "translate", copy_model, "--input", tmp_path / "*.txt")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Windows end in another way")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_reader_that_goes_away_is_no_mistake(untrained_model: Path, tmp_path: Path, workers: str) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("".join(f"red dog {number}\n" for number in range(600)))
+    options = ["--workers", workers, "--beam", "1", "--max-length", "3", "--input", str(file)]
+    command = [sys.executable, "-m", "heedful", "translate", str(untrained_model), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not close what is inherited")
+def test_a_command_without_standard_output_has_no_traceback(untrained_model: Path) -> None:
+    command = [sys.executable, "-m", "heedful", "info", str(untrained_model)]
+    result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("option", ["--output", "--out"])
+def test_an_output_file_in_a_folder_that_does_not_exist(
+    run, untrained_model: Path, tmp_path: Path, option: str
+) -> None:
+    out = tmp_path / "no" / "out"
+    command = ["translate", untrained_model] if option == "--output" else ["inspect", untrained_model, "red"]
+    text = error(run, *command, option, out, stdin=b"red\n")
+    assert text == f"heedful: cannot write {out}: there is no folder {out.parent}\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from heedful.errors import UserError
+from heedful.storage import writing
 
 # What is shown -> the module of package `demo`, and the time that its training takes.
 DEMOS = {
@@ -55,5 +56,6 @@ def demo(what: str, language: str | None, out: str | None, budget: str | None, s
         module = importlib.import_module(f"heedful.demo.{name}")
         display.message(f"{module.WHAT}; {budget} of training")
         arguments = (language or "de",) if what == "translation" else ()
-        result = module.run_demo(*arguments, Path(folder), budget, seed, display)
+        with writing(Path(folder)):
+            result = module.run_demo(*arguments, Path(folder), budget, seed, display)
     module.show(Console(), result, folder)

@@ -11,7 +11,6 @@ import click
 
 from heedful.cli.options import batch_size_option, device_option
 from heedful.cli.text_input import TextInput, text_input
-from heedful.files import TEMPORARY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +51,6 @@ def embed(
     """
     from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
     from heedful.config import require
-    from heedful.errors import UserError
     from heedful.pipelines.encoder import Encoder
 
     require(batch_size, "--batch-size", 1)
@@ -72,34 +70,29 @@ def embed(
                 found = vectors(lines)
             yield found
 
-    try:
-        _save(Path(out), groups())
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}") from None
+    _save(Path(out), groups())
 
 
 def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
     """Write groups of rows as one array, which takes its name when it is complete; no more than one is held."""
     import numpy as np
 
+    from heedful.files import replacing
+
     if path.exists() and not path.is_file():  # a device or a pipe: the number of rows must come first
         with path.open("wb") as file:
             np.save(file, np.concatenate(list(groups)))
         return
-    temporary, count = path.with_name(f"{TEMPORARY}{path.name}"), 0
-    try:
-        with temporary.open("wb") as file:
-            for group in groups:
-                if not count:  # numpy leaves room in it for any number of rows
-                    file.seek(0)
-                    _write_header(file, group, 0)
-                count += len(group)
-                file.write(group.tobytes())
-            file.seek(0)
-            _write_header(file, group, count)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    count = 0
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for group in groups:
+            if not count:  # numpy leaves room in it for any number of rows
+                file.seek(0)
+                _write_header(file, group, 0)
+            count += len(group)
+            file.write(group.tobytes())
+        file.seek(0)
+        _write_header(file, group, count)
 
 
 def _write_header(file: BinaryIO, rows: np.ndarray, count: int) -> None:

@@ -117,12 +117,5 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
 def _write(content: str, out: str) -> None:
     from heedful.files import write_file
 
-    path = Path(out)
-    try:
-        if path.is_file() or not path.exists():
-            write_file(path, content)
-        else:  # a device or a pipe is written to, not replaced
-            path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}") from None
+    write_file(Path(out), content)
     click.echo(f"written to {out}", err=True)

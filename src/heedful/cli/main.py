@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +16,7 @@ import heedful
 from heedful.cli.usage_errors import Commands, usage_message, within_a_line
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory, out_of_memory
+from heedful.storage import storage_error
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
 VERBS = {
@@ -36,8 +41,18 @@ VERBS = {
 }
 
 
+class _ReaderGoneError(Exception):
+    """A BrokenPipeError, which click would make an exit with 1 of."""
+
+
 class _Verbs(Commands):
     """The verbs, imported only when called: help must not wait for torch."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -69,19 +84,25 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
     keep_freed_memory()
+    _mend_streams()
     try:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk can still be told of
     except (KeyboardInterrupt, click.exceptions.Abort):  # click makes the latter of the former
         print("heedful: interrupted", file=sys.stderr)
         sys.exit(130)
     except UserError as error:
         fail(str(error))
+    except (_ReaderGoneError, BrokenPipeError):
+        # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
+        _forget_output()
+        sys.exit(0)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader of our output has gone, as `head` does; what is still buffered for it goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
-        fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        named = isinstance(error.filename, str)
+        text = str(storage_error(error, Path(error.filename) if named else _output_path()))
+        if not named:
+            _forget_output()
+        fail(text)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -89,6 +110,34 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         fail(usage_message(error))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _mend_streams() -> None:
+    """Give a process that was started without input, output or errors (as in `>&-`) empty ones, and output a buffer.
+
+    With PYTHONUNBUFFERED, as images of containers set it, output has none, and a disk that takes only a part of what is
+    written goes unnoticed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.FileIO):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
+
+
+def _forget_output() -> None:
+    """Let what is still buffered for standard output go nowhere: it cannot be written."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _output_path() -> Path | None:
+    """The path of standard output, if it has one and the system tells it: an error that names no file is from there."""
+    link = Path("/proc/self/fd/1")
+    target = link.readlink() if link.exists() else None
+    return target if target and target.is_absolute() else None
 
 
 def fail(text: str) -> None:

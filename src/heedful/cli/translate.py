@@ -148,15 +148,10 @@ def number_of_workers(asked: int | None, device: str) -> int:
 @contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
-    temporary = Path(path).with_name(f"writing-{Path(path).name}")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    from heedful.files import replacing
+
+    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        yield file
 
 
 @contextmanager

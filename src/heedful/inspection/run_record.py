@@ -11,6 +11,7 @@ from typing import Any
 
 from heedful.config import read_json
 from heedful.errors import UserError
+from heedful.files import checkpoint_folders
 
 Row = dict[str, Any]
 
@@ -141,9 +142,9 @@ def _with_times(rows: list[Row]) -> list[Row]:
 
 
 def _finished(checkpoints: Path) -> bool:
-    states = sorted(checkpoints.glob("step-*/state.json"))
+    found = checkpoint_folders(checkpoints)
     try:
-        return bool(states) and bool(read_json(states[-1]).get("finished"))
+        return bool(found) and bool(read_json(found[-1] / "state.json").get("finished"))
     except UserError:  # a run that goes on has replaced it meanwhile
         return False
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Generic
 
@@ -22,8 +23,10 @@ from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (
     checkpoint_folders,
     drop_checkpoint,
-    load_checkpoint,
+    drop_checkpoints_after,
+    is_whole,
     prune_checkpoints,
+    recover_checkpoints,
     save_checkpoint,
 )
 from heedful.training.checkpoint_timer import CheckpointTimer
@@ -33,7 +36,8 @@ from heedful.training.gradients import ParallelGradients
 from heedful.training.limits import Clock, Limit
 from heedful.training.metrics import MetricsFile
 from heedful.training.observer import Observer
-from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors, restore_optimizer
+from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors
+from heedful.training.recovery import restore_checkpoint, restore_newest
 from heedful.training.run_state import RunState
 from heedful.training.schedule import learning_rate
 from heedful.training.weights import MovingAverage, mean_of_files
@@ -74,21 +78,16 @@ class Trainer(Generic[AnyBatch]):
         self._computed_tokens, self._computing_seconds = 0, 0.0
 
     def resume(self) -> bool:
-        """Continue from the newest checkpoint, if there is one."""
-        found = checkpoint_folders(self.checkpoints)
-        if not found:
-            self.metrics.truncate(0)
+        """Continue from the newest checkpoint that is whole, if there is one."""
+        recover_checkpoints(self.checkpoints)
+        restore = partial(restore_checkpoint, model=self.model, optimizer=self.optimizer, average=self.average)
+        state = restore_newest(self.checkpoints, self.metrics, restore, self.observer.message)
+        if state is None:
             return False
-        tensors, state = load_checkpoint(found[-1])
-        self.state = RunState.from_dict(state)
-        self.clock.before, self.limit.reserve = self.state.elapsed, self.state.reserve
-        load_parameters(self.model, tensors["model"])
-        restore_optimizer(self.model, self.optimizer, tensors["optimizer"])
-        if self.average:
-            self.average.restore(tensors["average"])
-        self.metrics.truncate(self.state.position.step)
-        if self.extension and self.state.finished and self.extension.step == self.state.position.step:
-            self.limit.reopen(self.state)
+        self.state = state
+        self.clock.before, self.limit.reserve = state.elapsed, state.reserve
+        if self.extension and state.finished and self.extension.step == state.position.step:
+            self.limit.reopen(state)
         self._save_kept()  # a kill may have come between the checkpoint and the model folder
         return True
 
@@ -117,6 +116,8 @@ class Trainer(Generic[AnyBatch]):
         def prepare(start: int) -> Future[list[AnyBatch]]:
             return ahead.submit(self._collate, batches[start : start + self.batches_per_step], self.state.split)
 
+        if not starts:
+            raise UserError(f"the checkpoints in {self.checkpoints} are of other data: begin in another folder")
         coming, split = prepare(starts[0]), self.state.split
         for start in starts:
             if split != self.state.split:  # memory ran out after this one was prepared
@@ -263,7 +264,7 @@ class Trainer(Generic[AnyBatch]):
             self._save()
 
     def _save(self) -> None:
-        self.state.elapsed = self.clock.elapsed()
+        self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
         tensors = {
             "model": parameter_tensors(self.model),
             "optimizer": optimizer_tensors(self.model, self.optimizer),
@@ -271,6 +272,7 @@ class Trainer(Generic[AnyBatch]):
         if self.average:
             tensors["average"] = self.average.tensors
         save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
+        drop_checkpoints_after(self.checkpoints, self.state.position.step)
         prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
 
     def _steps_to_average(self) -> list[int]:
@@ -279,7 +281,7 @@ class Trainer(Generic[AnyBatch]):
 
     def _finish(self) -> None:
         """Measure the mean of the last checkpoints, where the recipe asks for it."""
-        steps = self._steps_to_average()
+        steps = self._whole_steps(self._steps_to_average())
         if len(steps) > 1:
             last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
             load_parameters(self.model, mean_of_files([self._model_file(step) for step in steps]))
@@ -289,6 +291,15 @@ class Trainer(Generic[AnyBatch]):
             load_parameters(self.model, last)
         self.state.finished = True
         self.save()
+
+    def _whole_steps(self, steps: list[int]) -> list[int]:
+        """The steps whose checkpoints are whole; the others are named."""
+        damaged = [step for step in steps if not is_whole(self._model_file(step).parent)]
+        for step in damaged:
+            self.observer.message(
+                f"the checkpoint {self._model_file(step).parent} is damaged: the mean of the last ones leaves it out"
+            )
+        return [step for step in steps if step not in damaged]
 
     def _model_file(self, step: int) -> Path:
         return self.checkpoints / f"step-{step:09d}" / "model.safetensors"

@@ -1,12 +1,15 @@
-"""The file that records a run, one JSON object a line."""
+"""The file that records a run, one JSON object per line."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-from heedful.files import whole_lines, write_file
+from heedful.files import flush_to_disk, write_file
+from heedful.storage import writing
+from heedful.training.run_state import MetricsMark
 
 
 class MetricsFile:
@@ -14,14 +17,67 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._size, self._digest = 0, hashlib.blake2b(digest_size=16)
 
     def write(self, kind: str, row: dict[str, Any]) -> None:
         """Add a row."""
-        with self.path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps({"kind": kind, **row}) + "\n")
+        line = (json.dumps({"kind": kind, **row}) + "\n").encode("utf-8")
+        with writing(self.path), self.path.open("ab") as file:
+            file.write(line)
+        self._note(line)
 
-    def truncate(self, step: int) -> None:
-        """Drop the rows after a step: they are of work that was lost, and will be done again."""
+    def mark(self) -> MetricsMark:
+        """How far the file has come; what it holds up to there is on the disk."""
         if self.path.exists():
-            kept = [line for line in whole_lines(self.path) if json.loads(line)["step"] <= step]
-            write_file(self.path, "".join(line + "\n" for line in kept))
+            with writing(self.path):
+                flush_to_disk(self.path)
+        return MetricsMark(self._size, self._digest.hexdigest())
+
+    def agrees(self, step: int, mark: MetricsMark | None) -> bool:
+        """Whether the file holds all that it held when a checkpoint was saved, as far as that can be told."""
+        return self._rows_until(step, mark)[1] == 0
+
+    def truncate(self, step: int, mark: MetricsMark | None = None) -> int:
+        """Drop the rows after a checkpoint: they are of work that was lost, and will be done again.
+
+        The number of lines that could not be read, and were left out, is given.
+        """
+        content, unreadable = self._rows_until(step, mark)
+        self._size, self._digest = 0, hashlib.blake2b(digest_size=16)
+        self._note(content)
+        if self.path.exists() and self._read() != content:
+            write_file(self.path, content.decode("utf-8"))
+        return unreadable
+
+    def _rows_until(self, step: int, mark: MetricsMark | None) -> tuple[bytes, int]:
+        """The rows up to a checkpoint, and how many lines at the least are missing from them."""
+        content = self._read()
+        if mark is not None:
+            kept = content[: mark.bytes]
+            if MetricsMark(len(kept), hashlib.blake2b(kept, digest_size=16).hexdigest()) == mark:
+                return kept, 0
+        lines = content[: content.rfind(b"\n") + 1].split(b"\n")[:-1]
+        steps = [_step_of(line) for line in lines]
+        # What cannot be read after the last row of the checkpoint's step is of work that was lost.
+        last = max((place for place, found in enumerate(steps) if found is not None and found <= step), default=-1)
+        rows = [line + b"\n" for line, found in zip(lines, steps, strict=True) if found is not None and found <= step]
+        missing = steps[: last + 1].count(None)
+        if mark is not None or (step and not rows):
+            missing = max(1, missing)
+        return b"".join(rows), missing
+
+    def _read(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    def _note(self, content: bytes) -> None:
+        self._size += len(content)
+        self._digest.update(content)
+
+
+def _step_of(line: bytes) -> int | None:
+    """The step of a row, or None if the line is not a row."""
+    try:
+        step = json.loads(line.decode("utf-8"))["step"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return step if type(step) is int else None

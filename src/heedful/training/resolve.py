@@ -121,11 +121,18 @@ def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
     if not file.exists():
         return None
     content, out = read_json(file), file.parent.parent
-    run = replace(run, data=with_saved_names(run.data, content["requested"]))
-    refuse_changes(content["requested"], requested(run), run.data, out)
-    saved = from_dict(SavedRun, content["saved"])
-    resolved = saved.resolved
-    resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+    try:
+        saved = from_dict(SavedRun, content["saved"])
+        resolved = saved.resolved
+        resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+        asked = {**content["requested"]}
+        run = replace(run, data=with_saved_names(run.data, asked))
+    except (UserError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file} is damaged, or of another version of heedful ({error}): "
+            "put back a copy, or begin in another folder"
+        ) from None
+    refuse_changes(asked, requested(run), run.data, out)
     choose_device(resolved.training.machine.device)  # it must be here too
     saved = replace(saved, resolved=resolved)
     limit = fill_in(resolved.preset, run.settings).training.limit

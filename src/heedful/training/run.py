@@ -19,6 +19,7 @@ from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.storage import storage_error, writing
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
@@ -66,7 +67,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
     check_settings(run)
     run.data.check()
     out = Path(run.out)
-    with _locked(out):
+    with _locked(out), writing(out / "run"):
         file = out / "run" / "config.json"
         found = reload_run(run, file)  # first: what is refused must not touch the data
         run, saved = found or (run, None)
@@ -92,15 +93,17 @@ def _locked(out: Path) -> Iterator[None]:
         raise UserError(f"{out} is a file: choose another folder with --out")
     if out.is_dir() and any(out.iterdir()) and not (out / "run").is_dir():
         raise UserError(f"{out} already holds other files: choose another folder with --out")
-    try:
+    with writing(out / "run"):
         (out / "run").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {out}: {error.strerror}") from None
     lock = filelock.FileLock(out / "run" / "lock")
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
         raise UserError(f"another run is at work in {out}: wait for it, or choose another --out") from None
+    except NotImplementedError:
+        raise UserError(f"the file system of {out} has no locks: choose an --out on another one") from None
+    except OSError as error:
+        raise storage_error(error, out / "run" / "lock", written=True) from None
     try:
         yield
     finally:

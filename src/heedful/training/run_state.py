@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,6 +18,14 @@ class Position:
     batch: int = 0
 
 
+@dataclass(frozen=True)
+class MetricsMark:
+    """How far the metrics of a run had come, in bytes, and the checksum of these."""
+
+    bytes: int
+    blake2b: str
+
+
 @dataclass
 class RunState:
     """All of a run's state but its tensors.
@@ -28,6 +37,7 @@ class RunState:
     Of a time budget, the share `progress` was over at `progress_at` seconds; a run that was extended went on when the
     share `extended_at` of its new length was over. `unsaved_scores` are those of weights that are the best so far and
     go into the model folder after this checkpoint.
+    `metrics` tells how far metrics.jsonl had come; earlier versions did not note it.
     """
 
     position: Position = field(default_factory=Position)
@@ -45,6 +55,7 @@ class RunState:
     extended_at: float = 0.0
     unsaved_scores: dict[str, float] | None = None
     finished: bool = False
+    metrics: MetricsMark | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -52,10 +63,39 @@ class RunState:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> RunState:
-        """The state that `to_dict` wrote; a UserError if that was in another version of heedful."""
+        """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
+        mark = data.get("metrics")
+        if not isinstance(data.get("position"), dict) or not isinstance(mark, dict | None):
+            raise ValueError("its position makes no sense")
         try:
-            return RunState(**{**data, "position": Position(**data["position"])})
+            nested = {"position": Position(**data["position"]), "metrics": mark and MetricsMark(**mark)}
+            state = RunState(**{**data, **nested})
         except TypeError:
             raise UserError(
                 "this run was begun by another version of heedful: end it with that one, or begin in another folder"
             ) from None
+        state.check()
+        return state
+
+    def check(self) -> None:
+        """Raise a ValueError for what no run can have come to."""
+        position, mark = self.position, self.metrics
+        counts = {**asdict(position), "split": self.split, "validations_passed": self.validations_passed}
+        counts |= {"validations_since_best": self.validations_since_best, "metrics": mark.bytes if mark else 0}
+        times = {name: getattr(self, name) for name in ("elapsed", "began", "reserve", "validating")}
+        wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**53]
+        wrong += [name for name, value in times.items() if not _is_number(value) or not 0 <= value < math.inf]
+        if not (isinstance(self.validation_steps, list) and all(type(each) is int for each in self.validation_steps)):
+            wrong.append("validation_steps")
+        if not (self.best_rank is None or (isinstance(self.best_rank, list) and all(map(_is_number, self.best_rank)))):
+            wrong.append("best_rank")
+        if type(self.finished) is not bool:
+            wrong.append("finished")
+        if not wrong and self.split < 1:
+            wrong.append("split")
+        if wrong:
+            raise ValueError(f"its {wrong[0]} makes no sense")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)

@@ -1,0 +1,113 @@
+"""Going on after damage: the newest checkpoint that is whole is used, and what is not is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.errors import UserError
+from heedful.files import checkpoint_folders, checkpoint_step
+from heedful.models.weights_file import load_parameters
+from heedful.training.checkpoint import DamagedCheckpointError, load_checkpoint
+from heedful.training.metrics import MetricsFile
+from heedful.training.optimizer import restore_optimizer
+from heedful.training.run_state import RunState
+from heedful.training.weights import MovingAverage
+
+
+def restore_newest(
+    folder: Path, metrics: MetricsFile, restore: Callable[[Path], RunState], tell: Callable[[str], None]
+) -> RunState | None:
+    """Restore the newest checkpoint of a folder that can be used, and the metrics up to it; None if there is none.
+
+    A checkpoint before the damage in the metrics is better than a newer one: what is missing is done again.
+    """
+    found = checkpoint_folders(folder)[::-1]
+    problems: dict[Path, str] = {}
+    without_metrics: list[Path] = []
+    for path in found:
+        try:
+            state = restore(path)
+        except DamagedCheckpointError as damage:
+            problems[path] = f"the checkpoint {path} is damaged ({damage})"
+            continue
+        if metrics.agrees(state.position.step, state.metrics):
+            _tell_of(problems, path, tell)
+            metrics.truncate(state.position.step, state.metrics)
+            return state
+        problems[path] = f"{metrics.path} is damaged in what it holds up to {path.name}"
+        without_metrics.append(path)
+    if without_metrics:
+        path = without_metrics[0]
+        state = restore(path)
+        missing = metrics.truncate(state.position.step, state.metrics)
+        del problems[path]
+        _tell_of(problems, path, tell)
+        tell(
+            f"{metrics.path} is damaged, and no checkpoint is from before that: going on from {path.name} without "
+            f"what cannot be read, {missing} line{'s' if missing > 1 else ''} at least"
+        )
+        return state
+    if found:
+        first = next(iter(problems.values()))
+        raise UserError(
+            f"{first}"
+            + (f", and so are the other {len(found) - 1} in {folder}" if len(found) > 1 else ", and there is no other")
+            + f": put back a copy, or delete {folder} and give the same command again, to begin the run anew"
+        )
+    metrics.truncate(0)
+    return None
+
+
+def _tell_of(problems: dict[Path, str], used: Path, tell: Callable[[str], None]) -> None:
+    for problem in list(problems.values()):
+        tell(f"{problem}: going on from {used.name}")
+
+
+def restore_checkpoint(
+    path: Path, model: nn.Module, optimizer: torch.optim.AdamW, average: MovingAverage | None
+) -> RunState:
+    """Take over the tensors of a checkpoint, and give its state; a DamagedCheckpointError if they cannot be used."""
+    tensors, data = load_checkpoint(path)
+    for name in ("model", "optimizer", *(["average"] if average else [])):
+        if name not in tensors:
+            raise DamagedCheckpointError(f"{name}.safetensors is missing")
+    state = _state(data, path)
+    if state.position.step and not tensors["optimizer"]:
+        raise DamagedCheckpointError("optimizer.safetensors is empty")
+    _check_shapes(model, tensors["optimizer"], "optimizer")
+    if average:
+        _check_shapes(model, tensors["average"], "average")
+    try:
+        load_parameters(model, tensors["model"])
+        restore_optimizer(model, optimizer, tensors["optimizer"])
+        if average:
+            average.restore(tensors["average"])
+    except (UserError, KeyError) as error:
+        raise DamagedCheckpointError(str(error)) from None
+    return state
+
+
+def _state(data: dict[str, Any], path: Path) -> RunState:
+    try:
+        state = RunState.from_dict(data)
+    except UserError:  # of another version
+        raise
+    except ValueError as error:
+        raise DamagedCheckpointError(f"state.json: {error}") from None
+    if state.position.step != checkpoint_step(path):
+        raise DamagedCheckpointError(f"state.json is of step {state.position.step}")
+    return state
+
+
+def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], file: str) -> None:
+    """Raise a DamagedCheckpointError for tensors that are not of this model's parameters."""
+    parameters = dict(model.named_parameters())
+    for name, tensor in tensors.items():
+        parameter = parameters.get(name.partition("/")[0])
+        if parameter is None or tensor.shape not in (parameter.shape, torch.Size([])):
+            raise DamagedCheckpointError(f"{file}.safetensors does not fit the model: {name}")
