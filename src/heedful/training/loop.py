@@ -261,19 +261,14 @@ class Trainer(Generic[AnyBatch]):
     def save(self) -> None:
         """Write a checkpoint, and remove those that are not needed any more."""
         with self.checkpoint_timer.saving():
-            self._save()
-
-    def _save(self) -> None:
-        self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
-        tensors = {
-            "model": parameter_tensors(self.model),
-            "optimizer": optimizer_tensors(self.model, self.optimizer),
-        }
-        if self.average:
-            tensors["average"] = self.average.tensors
-        save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
-        drop_checkpoints_after(self.checkpoints, self.state.position.step)
-        prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
+            self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
+            tensors = {"model": parameter_tensors(self.model)}
+            tensors["optimizer"] = optimizer_tensors(self.model, self.optimizer)
+            if self.average:
+                tensors["average"] = self.average.tensors
+            save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
+            drop_checkpoints_after(self.checkpoints, self.state.position.step)
+            prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
 
     def _steps_to_average(self) -> list[int]:
         count = self.config.average_checkpoints
