@@ -17,6 +17,8 @@ from heedful.decoding.options import DecodingOptions
 from heedful.decoding.seam import DecodingModel
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import TokenScores
+from heedful.layers.blockwise_attention import KEYS_PER_BLOCK
+from heedful.layers.kv_cache import padded_length
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
@@ -153,6 +155,8 @@ class Lane:
             longest = max(longest, waiting[0].source_length)
             tokens += waiting[0].source_length
             padded = longest * (len(jobs) + 1)
+            if longest > KEYS_PER_BLOCK and padded_length(longest) != padded_length(waiting[0].source_length):
+                break  # sums over so many keys are rounded by their number
             if padded > TOKENS_PER_PREFILL or padded - tokens > max(LITTLE_PADDING, LARGEST_PADDING * tokens):
                 break
             jobs.append(waiting.popleft())

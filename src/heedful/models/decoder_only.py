@@ -115,10 +115,9 @@ class DecoderOnly(nn.Module):
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> PrefilledPrompts:
         """The keys and values of prompts."""
         length = padded_length(source_BS.shape[1])
-        length = length if self.positions.extends else min(length, self.max_length)
         self.positions.extend(length)
         source_BS = F.pad(source_BS, (0, length - source_BS.shape[1]))
-        positions = torch.arange(length, device=source_BS.device)
+        positions = self.positions.places(length, source_BS.device)
         x_BTD = self.embedding(source_BS, positions)
         keys, values = [], []
         for block in cast(Sequence[SelfBlock], self.blocks):
