@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.additive_scores import additive_scores
-from heedful.layers.blockwise_attention import KEYS_PER_BLOCK, attend_in_blocks, mixed
+from heedful.layers.blockwise_attention import attend_in_step, mixed
 from heedful.layers.dropout import dropout as byte_dropout
 from heedful.layers.masks import is_added
 from heedful.layers.positions import PositionScheme
@@ -82,10 +82,8 @@ def attend_fused(
     on_cpu = query_BHTK.device.type == "cpu"
     if scoring.vector_HK is not None or (dropout and on_cpu):  # the kernel has neither
         return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scoring, dropout)
-    if on_cpu and is_added(mask) and query_BHTK.shape[-1] != value_BHSV.shape[-1]:  # nor that in a step of decoding
-        return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scoring, dropout)
-    if on_cpu and is_added(mask) and key_BHSK.shape[2] > KEYS_PER_BLOCK:
-        return attend_in_blocks(query_BHTK, key_BHSK, value_BHSV, mask, scoring.scale)
+    if on_cpu and is_added(mask):
+        return attend_in_step(query_BHTK, key_BHSK, value_BHSV, mask, scoring.scale)
     if causal and mask is not None:
         mask, causal = mask & causal_mask(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device), False
     output = F.scaled_dot_product_attention(
@@ -129,7 +127,7 @@ def attend_explicit(
     """The same as `attend_fused`, written out, so that the weights can be had."""
     weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
     dropped_BHTS = byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS
-    return mixed(dropped_BHTS, value_BHSV, KEYS_PER_BLOCK if is_added(mask) else None)
+    return mixed(dropped_BHTS, value_BHSV, in_step=is_added(mask))
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:

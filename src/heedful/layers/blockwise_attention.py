@@ -15,13 +15,30 @@ from torch import Tensor
 KEYS_PER_BLOCK = 256
 
 
-def attend_in_blocks(
-    query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, scale: float
-) -> Tensor:
-    """What torch's fused kernel for CPUs gives, with the blocks joined by their shares in the softmax.
+# Torch has a kernel of its own for products of fewer than 400 numbers: 16 keys times these columns are more.
+FEWEST_COLUMNS = 32
+
+
+def attend_in_step(query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, scale: float) -> Tensor:
+    """Attention in a step of decoding on a CPU, by torch's fused kernel.
 
     The mask is added to the scores, and every query must see some key.
     """
+    key_width, value_width = key_NHSK.shape[-1], value_NHSV.shape[-1]
+    if key_width != value_width:  # what the kernel does not take
+        width = max(key_width, value_width)
+        query_NHQK, key_NHSK = (F.pad(each, (0, width - key_width)) for each in (query_NHQK, key_NHSK))
+        value_NHSV = F.pad(value_NHSV, (0, width - value_width))
+    if key_NHSK.shape[2] > KEYS_PER_BLOCK:
+        return _attend_in_blocks(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, scale)[..., :value_width]
+    output_NHQV = F.scaled_dot_product_attention(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, scale=scale)
+    return output_NHQV[..., :value_width]
+
+
+def _attend_in_blocks(
+    query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, scale: float
+) -> Tensor:
+    """The same, with the blocks joined by their shares in the softmax."""
     outputs, logarithms = [], []
     for start in range(0, key_NHSK.shape[2], KEYS_PER_BLOCK):
         block = slice(start, start + KEYS_PER_BLOCK)
@@ -40,15 +57,16 @@ def attend_in_blocks(
     return mixed_NHQV / total_NHQ1
 
 
-def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, keys_per_block: int | None = None) -> Tensor:
+def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, *, in_step: bool = False) -> Tensor:
     """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
 
-    A product whose width is no multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with.
+    A product whose width is no multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with. In
+    a step of decoding the sums are made of blocks of keys.
     """
     width, num_keys = value_BHSV.shape[-1], value_BHSV.shape[-2]
-    missing = -width % 8
+    missing = max(-width % 8, FEWEST_COLUMNS - width if in_step else 0)
     value_BHSV = F.pad(value_BHSV, (0, missing)) if missing else value_BHSV
-    size = keys_per_block or num_keys
+    size = KEYS_PER_BLOCK if in_step else num_keys
     mixed_BHTV = weights_BHTS[..., :size] @ value_BHSV[..., :size, :]
     for start in range(size, num_keys, size):
         mixed_BHTV = mixed_BHTV + weights_BHTS[..., start : start + size] @ value_BHSV[..., start : start + size, :]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,15 +16,15 @@ from heedful.data.framing import Framed, frame
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_only import EncoderOnly, Pooling
 from heedful.pipelines.encoder_attention import encoder_attention
 
 DEFAULT_BATCH_SIZE = 64
-# With fewer rows, torch's kernels would take other ways, and give other last bits.
-FEWEST_ROWS = 4
+# With fewer texts, torch's kernels would take other ways, and give other last bits.
+FEWEST_TEXTS = 4
 
 Text = str | tuple[str, str]
 # From ids B T, lengths B and segments B T to a result for each row.
@@ -120,7 +121,11 @@ class Encoder:
         """The head's answer to each row."""
 
         def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
-            return self.model(ids_BT, lengths_B, segments_BT, always_mask=True)
+            hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
+            if self.model.config.head == "classes":  # a row for each text, where there was one for each token
+                lengths_B = F.pad(lengths_B, (0, max(0, FEWEST_ROWS - len(lengths_B))), value=1)
+                hidden_BTD = with_enough_rows(hidden_BTD)
+            return self.model.answers(hidden_BTD, lengths_B)
 
         return self.run(rows, compute, batch_size)
 
@@ -129,7 +134,7 @@ class Encoder:
         return padded if self.model.positions.extends else min(padded, self.model.max_length)
 
     def _compute(self, rows: list[Framed], length: int, compute: Compute) -> list[NDArray[np.float32]]:
-        filled = rows + rows[:1] * (FEWEST_ROWS - len(rows))
+        filled = rows + rows[:1] * (FEWEST_TEXTS - len(rows))
         ids = np.full((len(filled), length), self.model.special_tokens.pad)
         for target, row in zip(ids, filled, strict=True):
             target[: len(row.ids)] = row.ids

@@ -16,6 +16,7 @@ from PIL import Image
 from heedful.data.images import ImageInput, load_image
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
+from heedful.layers.kv_cache import with_enough_rows
 from heedful.layers.patches import patch_grid
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
@@ -27,8 +28,8 @@ SingleImage = str | Path | Image.Image
 
 # Patches that are computed at a time.
 TOKENS_PER_BATCH = 8192
-# With fewer rows, torch's CPU kernels give other last bits (see docs/architecture.md).
-FEWEST_ROWS = 4
+# With fewer images, torch's CPU kernels give other last bits (see docs/architecture.md).
+FEWEST_IMAGES = 4
 
 
 class ImageClassifier:
@@ -89,13 +90,14 @@ class ImageClassifier:
     def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)
         for first in waiting:
-            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
+            rows = max(FEWEST_IMAGES, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
             yield np.stack([first, *islice(waiting, rows - 1)])
 
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         count = len(images)
-        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
-        logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_IMAGES - count)])
+        hidden_BD = self.model.hidden(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        logits_BV = self.model.output(with_enough_rows(hidden_BD))
         probabilities_BV = logits_BV[:count].softmax(-1).cpu().numpy()
         if np.isnan(probabilities_BV).any():
             raise not_numbers("answers")
