@@ -6,5 +6,7 @@ class UserError(ValueError):
 
 
 def not_numbers(what: str) -> UserError:
-    """The error where something that a model computes is NaN."""
-    return UserError(f"the model's {what} are not numbers (NaN): its weights are damaged, or training diverged")
+    """The error where something that a model computes is NaN or infinite."""
+    return UserError(
+        f"the model's {what} are not numbers (NaN), or infinite: its weights are damaged, or training diverged"
+    )

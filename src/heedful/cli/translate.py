@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     help="Read from a file (.gz, .xz too) in place of standard input.",
 )
 @click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
-@click.option(
-    "--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step; 1 is greedy search."
-)
+@click.option("--beam", type=int, show_default="5", help="Hypotheses kept at each step; 1 is greedy search.")
 @click.option(
     "--nbest",
     type=int,
@@ -121,7 +119,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     if options["sample"]:
         sampling = SamplingOptions(options["temperature"], options["top_k"], options["top_p"], options["seed"])
     search = DecodingOptions(
-        beam=1 if sampling else options["beam"],
+        beam=options["beam"],
         nbest=options["nbest"],
         length_penalty=options["length_penalty"],
         min_length=options["min_length"],

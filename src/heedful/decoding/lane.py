@@ -106,6 +106,7 @@ class Lane:
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
         self.steps_gathered = 0
+        self.checked = False
 
     @property
     def num_free(self) -> int:
@@ -213,6 +214,10 @@ class Lane:
         some_A = None if running_R.all() else torch.from_numpy(rows_A).to(device)
         tokens_R = torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device)
         scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A, self._tokens_of(rows_A))
+        if not self.checked:
+            # Once, for it is a look at all logits: what is wrong with the weights of a token is so in every step.
+            scores.check()
+            self.checked = True
         children = self._children(scores)
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():

@@ -144,7 +144,7 @@ class Encoder:
         device = self.model.device
         result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
         found = result[: len(rows)].float().cpu().numpy()
-        if np.isnan(found).any():
+        if not np.isfinite(found).all():
             raise not_numbers("answers")
         return list(found)
 

@@ -98,7 +98,7 @@ class ImageClassifier:
         pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_IMAGES - count)])
         hidden_BD = self.model.hidden(self.model.config.pixels.normalise(pixels.to(self.model.device)))
         logits_BV = self.model.output(with_enough_rows(hidden_BD))
-        probabilities_BV = logits_BV[:count].softmax(-1).cpu().numpy()
-        if np.isnan(probabilities_BV).any():
+        if not bool(logits_BV[:count].isfinite().all()):
             raise not_numbers("answers")
+        probabilities_BV: NDArray[np.float32] = logits_BV[:count].softmax(-1).cpu().numpy()
         return probabilities_BV

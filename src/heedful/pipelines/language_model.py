@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals
 from heedful.model_folder import LoadedModel
@@ -83,4 +83,6 @@ class LanguageModel:
             raise UserError("there is no text to score")
         with flushed_denormals():
             total, tokens = text_loss(self.model, ids, TOKENS_PER_BATCH)
+        if not math.isfinite(total):
+            raise not_numbers("scores")
         return TextScore(total / tokens, tokens, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -16,9 +17,15 @@ from heedful.config import require
 from heedful.data.cleaning import clean_text
 from heedful.data.tokenizer import Tokenizer, words
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import DecodingOptions, length_penalty
+from heedful.decoding.options import (
+    DEFAULT_BEAM,
+    DEFAULT_LENGTH_PENALTY,
+    DecodingOptions,
+    length_penalty,
+    search_options,
+)
 from heedful.decoding.scheduler import decode
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
@@ -32,7 +39,6 @@ from heedful.tasks.translation_model import TranslationModel
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
 # separate its columns.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
-DEFAULT_BEAM = 5
 DEFAULT_BATCH_SIZE = 128
 # Logits that are in memory at once when given translations are scored.
 SCORED_LOGITS = 2**24
@@ -94,8 +100,8 @@ class Translator:
         texts: str | Iterable[str],
         options: DecodingOptions | None = None,
         *,
-        beam: int = DEFAULT_BEAM,
-        nbest: int = 1,
+        beam: int | None = None,
+        nbest: int | None = None,
         prefix: str = "",
         alignment: bool = False,
         batch_size: int = DEFAULT_BATCH_SIZE,
@@ -108,7 +114,7 @@ class Translator:
         with. `first_index` is the number of the first text in a longer series: samples are drawn by seed and number.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
-        options = options or DecodingOptions(beam=beam, nbest=nbest)
+        options = search_options(options, beam, nbest)
         prepared = self.prepare(lines, prefix)
         requests = [
             request
@@ -189,8 +195,15 @@ class Translator:
         best = nbest[0]
         return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Score]:
-        """The log-probabilities of given translations."""
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        length_penalty: float = DEFAULT_LENGTH_PENALTY,
+    ) -> list[Score]:
+        """The log-probabilities of given translations, and their scores as decoding has them."""
+        DecodingOptions(length_penalty=length_penalty)  # checks it
         if len(sources) != len(targets):
             raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
         pairs = list(
@@ -215,7 +228,7 @@ class Translator:
                 source_rows, target_rows = ([np.array(pairs[i][side]) for i in chosen] for side in (0, 1))
                 batch = collate(source_rows, target_rows, self.model.special_tokens)
                 rows = token_log_probabilities(self.model, batch.to(self.model.device))
-                scores.update({i: _score(each.tolist()) for i, each in zip(chosen, rows, strict=True)})
+                scores.update({i: _score(each.tolist(), length_penalty) for i, each in zip(chosen, rows, strict=True)})
         return [scores[index] for index in range(len(pairs))]
 
 
@@ -239,9 +252,11 @@ def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[R
     return list(first.values()), numbers
 
 
-def _score(token_scores: list[float]) -> Score:
+def _score(token_scores: list[float], alpha: float) -> Score:
     total = sum(token_scores)
-    return Score(total, token_scores, total / length_penalty(len(token_scores), 0.6))
+    if not math.isfinite(total):
+        raise not_numbers("scores")
+    return Score(total, token_scores, total / length_penalty(len(token_scores), alpha))
 
 
 def _join(pieces: list[Piece], translations: list[Translation]) -> Translation:
