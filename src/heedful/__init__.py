@@ -71,6 +71,10 @@ _PLACES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     # Imported when first used: `heedful --help` must not wait for torch.
     if name not in _PLACES:

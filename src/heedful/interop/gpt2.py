@@ -48,7 +48,7 @@ def _settings(config: dict[str, Any]) -> DecoderOnlyConfig:
     require_setting(config, "scale_attn_by_inverse_layer_idx", False, False)
     require_setting(config, "add_cross_attention", False, False)
     end = config.get("eos_token_id", 50256)
-    start, pad = config.get("bos_token_id", end), config.get("pad_token_id")
+    start, pad = config.get("bos_token_id"), config.get("pad_token_id")
     return DecoderOnlyConfig(
         vocabulary_size=config["vocab_size"],
         width=config["n_embd"],
@@ -69,7 +69,9 @@ def _settings(config: dict[str, Any]) -> DecoderOnlyConfig:
             ),
             norm_epsilon=config.get("layer_norm_epsilon", 1e-5),
         ),
-        special_tokens=SpecialTokens(pad=end if pad is None else pad, start=start, end=end),
+        special_tokens=SpecialTokens(
+            pad=end if pad is None else pad, start=end if start is None else start, end=end, text_start=start
+        ),
     )
 
 

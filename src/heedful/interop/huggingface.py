@@ -47,6 +47,7 @@ def read_folder(folder: Path) -> ImportedFolder:
     kind = config.get("model_type")
     if kind not in CONVERTERS:
         raise UserError(f"{folder / 'config.json'}: its model_type is {kind!r}: {nearest(str(kind), list(CONVERTERS))}")
+    _check_token_ids(folder / "config.json", config)
     tensors = Tensors(_read_tensors(folder))
     try:
         imported = CONVERTERS[kind](config, tensors)
@@ -90,6 +91,16 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if tokens.is_file():
         config["added_tokens"] = {each["content"]: each["id"] for each in read_json(tokens).get("added_tokens", [])}
     return config
+
+
+def _check_token_ids(file: Path, config: dict[str, Any]) -> None:
+    size = config.get("vocab_size")
+    for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+        token = config.get(name)
+        if size is None or token is None:
+            continue
+        if type(token) is not int or not 0 <= token < size:
+            raise UserError(f"{file}: {name} is {token!r}, but must be a whole number from 0 to {size - 1}")
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:

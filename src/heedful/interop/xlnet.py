@@ -61,6 +61,7 @@ def _settings(config: dict[str, Any]) -> XLNetConfig:
     require_setting(config, "untie_r", True, True)
     require_setting(config, "tie_word_embeddings", True, True)
     memory, longest, dropout = config.get("mem_len") or 0, config.get("clamp_len", -1), config.get("dropout", 0.1)
+    start = config.get("bos_token_id", 1)
     return XLNetConfig(
         vocabulary_size=config["vocab_size"],
         width=config["d_model"],
@@ -79,6 +80,6 @@ def _settings(config: dict[str, Any]) -> XLNetConfig:
             norm_epsilon=config.get("layer_norm_eps", 1e-12),
         ),
         special_tokens=SpecialTokens(
-            config.get("pad_token_id", 5), config.get("bos_token_id", 1), config.get("eos_token_id", 2)
+            config.get("pad_token_id", 5), start, config.get("eos_token_id", 2), text_start=start
         ),
     )

@@ -15,6 +15,7 @@ from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.jobs.file_names import take_file_names
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.xlnet import XLNet
@@ -31,6 +32,9 @@ class TextData:
     valid_text: tuple[str, ...] = ()
     document: DocumentUnit = "file"
     tokenizer: TokenizerKind = "subwords"
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "text", "valid_text")
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from heedful.data.progress import Progress
 from heedful.data.report import REPORT_NAME
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.jobs.file_names import take_file_names
 from heedful.jobs.job import Choice
 from heedful.model_folder import ModelConfig, model_card
 from heedful.tasks.task import LearningSettings
@@ -34,6 +35,9 @@ class TranslationData:
     valid_tsv: tuple[str, ...] = ()
     source_language: str | None = None
     target_language: str | None = None
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class DecoderOnlyConfig:
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
+        self.special_tokens.check(self.vocabulary_size)
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 2)
 
@@ -105,7 +106,7 @@ class DecoderOnly(nn.Module):
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
-        whole = list(source) or [self.special_tokens.end]
+        whole = list(source) or [self.special_tokens.before_text]
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:
