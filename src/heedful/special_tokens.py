@@ -32,7 +32,6 @@ class SpecialTokens:
         """All of them but the unknown token, which stands for text."""
         return frozenset(each for each in (self.pad, self.start, self.end, self.mask) if each is not None)
 
-
     @property
     def before_text(self) -> int:
         """What a language model reads before a text."""

@@ -105,7 +105,7 @@ def test_alternatives_lead_to_the_translations_that_begin_with_them(client, mode
 def test_generated_text_is_the_pipelines(client, models) -> None:
     writer = heedful.load(models["writer"])
     options = {"max_tokens": 61, "temperature": 0.9, "top_p": 0.95, "seed": 5, "samples": 3}
-    (expected,) = writer.generate("the red", GenerationOptions(**options))
+    expected = writer.generate("the red", GenerationOptions(**options))
     found = post(client, "/api/generate", prompt="the red", probabilities=True, **options)["samples"]
     assert [each["text"] for each in found] == expected
     assert all("".join(token["text"] for token in each["tokens"]) == each["text"] for each in found)

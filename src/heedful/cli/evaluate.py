@@ -26,7 +26,7 @@ Options = dict[str, Any]
 @click.option("--idx-images", metavar="FILE", help="Images as an idx file, in place of a folder.")
 @click.option("--idx-labels", metavar="FILE", help="Their labels.")
 @click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
-@click.option("--beam", type=int, show_default="5", help="Hypotheses kept at each step.")
+@click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
 @click.option("--batch-size", type=int, default=128, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")

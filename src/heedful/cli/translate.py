@@ -110,7 +110,7 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     """The checked settings of a translation, from the command line's options."""
-    from heedful.decoding.options import DecodingOptions, SamplingOptions
+    from heedful.decoding.options import DEFAULT_BEAM, DecodingOptions, SamplingOptions
     from heedful.line_translation import LineSettings
     from heedful.model_folder import check_model_folder
 
@@ -119,7 +119,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     if options["sample"]:
         sampling = SamplingOptions(options["temperature"], options["top_k"], options["top_p"], options["seed"])
     search = DecodingOptions(
-        beam=options["beam"],
+        beam=DEFAULT_BEAM if options["beam"] is None else options["beam"],
         nbest=options["nbest"],
         length_penalty=options["length_penalty"],
         min_length=options["min_length"],

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from heedful.errors import UserError
 
-DEFAULT_BEAM = 5
+
+class DefaultBeam(int):
+    """A beam that nobody asked for: sampling goes without it, where it would refuse another."""
+
+
+DEFAULT_BEAM = DefaultBeam(5)
 DEFAULT_LENGTH_PENALTY = 0.6
 
 
@@ -65,7 +70,7 @@ class DecodingOptions:
     prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
     """
 
-    beam: int | None = None
+    beam: int = DEFAULT_BEAM
     nbest: int = 1
     length_penalty: float = DEFAULT_LENGTH_PENALTY
     min_length: int = 0
@@ -76,8 +81,8 @@ class DecodingOptions:
     def __post_init__(self) -> None:
         whole = "a whole number from {} up"
         _require(_is_whole(self.nbest, 1), "nbest", self.nbest, whole.format(1))
-        if self.beam is None:
-            object.__setattr__(self, "beam", 1 if self.sampling is not None else DEFAULT_BEAM)
+        if self.sampling is not None and isinstance(self.beam, DefaultBeam):
+            object.__setattr__(self, "beam", 1)
         _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
         _require(
             _is_number(self.length_penalty) and 0.0 <= self.length_penalty < math.inf,
@@ -115,7 +120,6 @@ class DecodingOptions:
     @property
     def rows(self) -> int:
         """How many hypotheses of a sentence are under way at a time."""
-        assert self.beam is not None
         return self.beam if self.sampling is None else self.nbest
 
     def longest_target(self, length: int) -> int:
@@ -128,7 +132,7 @@ class DecodingOptions:
 def search_options(options: DecodingOptions | None, beam: int | None, nbest: int | None) -> DecodingOptions:
     """The options that were given, or those of a beam and a number of hypotheses; a setting comes from one place."""
     if options is None:
-        return DecodingOptions(beam=beam, nbest=1 if nbest is None else nbest)
+        return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
     for name, value in (("beam", beam), ("nbest", nbest)):
         if value is not None:
             raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_only import EncoderOnly, Pooling
+from heedful.pipelines.described import Described
 from heedful.pipelines.encoder_attention import encoder_attention
 
 DEFAULT_BATCH_SIZE = 64
@@ -39,7 +41,7 @@ class ShortenedTextWarning(UserWarning):
         self.index = index
 
 
-class Encoder:
+class Encoder(Described):
     """An encoder-only model."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -56,7 +58,7 @@ class Encoder:
         normalize: bool = True,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> NDArray[np.float32]:
-        """A vector for each text: its class token or the mean of its tokens, special ones included.
+        """A vector D for a text, N D for several: its class token or the mean of its tokens, special ones included.
 
         Without `pooling` it is the model's own; normalised vectors have length 1.
         """
@@ -69,7 +71,7 @@ class Encoder:
         vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
         if normalize:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return vectors
+        return vectors[0] if is_one(texts) else vectors
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`."""
@@ -149,9 +151,14 @@ class Encoder:
         return list(found)
 
 
+def is_one(texts: Text | Iterable[Text]) -> TypeGuard[Text]:
+    """Whether it is one text, not several; a tuple is one text of two parts."""
+    return isinstance(texts, str | tuple)
+
+
 def listed(texts: Text | Iterable[Text]) -> list[Text]:
-    """One text or several, as a list; a tuple is one text of two parts."""
-    return [texts] if isinstance(texts, str | tuple) else list(texts)
+    """One text or several, as a list."""
+    return [texts] if is_one(texts) else list(texts)
 
 
 def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:

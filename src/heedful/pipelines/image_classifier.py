@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
 from heedful.pipelines.classification import Classification
+from heedful.pipelines.described import Described
 from heedful.pipelines.image_attention import image_attention
 
 SingleImage = str | Path | Image.Image
@@ -32,7 +34,7 @@ TOKENS_PER_BATCH = 8192
 FEWEST_IMAGES = 4
 
 
-class ImageClassifier:
+class ImageClassifier(Described):
     """A model that tells what an image shows."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -44,14 +46,26 @@ class ImageClassifier:
             raise UserError("this model does not classify images: it has other axes, or no labels for its classes")
         self.labels = labels
 
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, images: SingleImage, resolution: int | tuple[int, int] | None = None
+    ) -> Classification: ...
+
+    @overload
+    def classify(
+        self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
+    ) -> list[Classification]: ...
+
     def classify(
         self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
-    ) -> list[Classification]:
-        """What images show, which are file names, arrays H W or H W C of bytes, or images of Pillow.
+    ) -> Classification | list[Classification]:
+        """What images show, or one image, which are file names, arrays H W or H W C of bytes, or images of Pillow.
 
         They are made as large as those of the training, or as `resolution`: height and width, or one for both.
         """
-        return list(self.stream([images] if isinstance(images, SingleImage) else images, resolution))
+        if isinstance(images, SingleImage):
+            return next(self.stream([images], resolution))
+        return list(self.stream(images, resolution))
 
     def stream(
         self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None

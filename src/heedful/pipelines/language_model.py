@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from heedful.machine import flushed_denormals
 from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
+from heedful.pipelines.described import Described
 from heedful.pipelines.text_attention import text_attention
 from heedful.pipelines.text_generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling import text_loss
@@ -41,7 +43,7 @@ class TextScore:
         return self.loss * self.tokens / math.log(2) / self.bytes
 
 
-class LanguageModel:
+class LanguageModel(Described):
     """A model that continues text."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -51,15 +53,26 @@ class LanguageModel:
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self.language = Language(self.model, self.tokenizer)
 
-    def generate(self, prompts: str | Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]:
-        """For each prompt the texts that continue it, as many as `options.samples`."""
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+        self, prompts: str, options: GenerationOptions | None = None
+    ) -> list[str]: ...
+
+    @overload
+    def generate(self, prompts: Sequence[str], options: GenerationOptions | None = None) -> list[list[str]]: ...
+
+    def generate(
+        self, prompts: str | Sequence[str], options: GenerationOptions | None = None
+    ) -> list[str] | list[list[str]]:
+        """For each prompt, or for one, the texts that continue it, as many as `options.samples`."""
         options = options or GenerationOptions()
         texts = [prompts] if isinstance(prompts, str) else list(prompts)
         pieces: dict[int, list[str]] = {number: [] for number in range(len(texts) * options.samples)}
         for number, piece in Generation(self.language, texts, options).run():
             pieces[number].append(piece)
         joined = ["".join(parts) for parts in pieces.values()]
-        return [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
+        found = [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
+        return found[0] if isinstance(prompts, str) else found
 
     def stream(self, prompt: str, options: GenerationOptions | None = None) -> Iterator[str]:
         """The text that continues a prompt, piece by piece as it is generated."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-
-import numpy as np
-import torch
+from typing import overload
 
 from heedful.alignment import Aligner, Alignment
 from heedful.config import require
@@ -21,54 +18,29 @@ from heedful.decoding.options import (
     DEFAULT_BEAM,
     DEFAULT_LENGTH_PENALTY,
     DecodingOptions,
-    length_penalty,
     search_options,
 )
 from heedful.decoding.scheduler import decode
-from heedful.errors import UserError, not_numbers
+from heedful.errors import UserError
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.pipelines.described import Described
 from heedful.pipelines.next_words import NextWord, NextWords
+from heedful.pipelines.translation import Score as Score
+from heedful.pipelines.translation import Translation as Translation
 from heedful.pipelines.translation_attention import translation_attention
+from heedful.pipelines.translation_scoring import score_pairs
 from heedful.segmentation import Piece, split_line
-from heedful.tasks.translation import collate, token_log_probabilities
 from heedful.tasks.translation_model import TranslationModel
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
 # separate its columns.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 DEFAULT_BATCH_SIZE = 128
-# Logits that are in memory at once when given translations are scored.
-SCORED_LOGITS = 2**24
 # A request's number is that of its text times this, plus that of its piece.
 MOST_PIECES = 2**20
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
-
-    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
-    `alignment` holds pairs (source word, target word), if asked for.
-    """
-
-    text: str
-    score: float = 0.0
-    tokens: list[str] = field(default_factory=list)
-    token_scores: list[float] = field(default_factory=list)
-    alignment: Alignment | None = None
-    nbest: list[Translation] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Score:
-    """The log-probability of a target text given its source, by token, and over the length penalty."""
-
-    log_probability: float
-    token_scores: list[float]
-    score: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +57,7 @@ class PreparedText:
         return [Request(index, source, () if place else self.prefix) for place, (index, source) in enumerate(numbered)]
 
 
-class Translator:
+class Translator(Described):
     """A translation model, ready to use."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -94,6 +66,34 @@ class Translator:
         self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self._aligner: Aligner | None = None
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> list[Translation]: ...
 
     def translate(
         self,
@@ -106,8 +106,8 @@ class Translator:
         alignment: bool = False,
         batch_size: int = DEFAULT_BATCH_SIZE,
         first_index: int = 0,
-    ) -> list[Translation]:
-        """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
+    ) -> Translation | list[Translation]:
+        """Translate texts, in order, or one text; `options` has all of the search, in place of `beam` and `nbest`.
 
         A blank text stays blank. A text longer than the model can take is translated in pieces. A text that comes
         again is not decoded again, unless samples are drawn. `prefix` is a text that every translation is to begin
@@ -127,7 +127,8 @@ class Translator:
             decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
             found = {each.index: self._translation(each.source, decoded[each.index], alignment) for each in distinct}
         results = (found[number] for number in numbers)
-        return [_join(each.pieces, list(islice(results, len(each.pieces)))) for each in prepared]
+        joined = [_join(each.pieces, list(islice(results, len(each.pieces)))) for each in prepared]
+        return joined[0] if isinstance(texts, str) else joined
 
     def prepare(self, lines: Sequence[str], prefix: str = "") -> list[PreparedText]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
@@ -195,41 +196,26 @@ class Translator:
         best = nbest[0]
         return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
 
+    @overload
+    def score(self, sources: str, targets: str, *, length_penalty: float = ...) -> Score: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score(self, sources: Sequence[str], targets: Sequence[str], *, length_penalty: float = ...) -> list[Score]: ...
+
     def score(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str],
+        sources: str | Sequence[str],
+        targets: str | Sequence[str],
         *,
         length_penalty: float = DEFAULT_LENGTH_PENALTY,
-    ) -> list[Score]:
-        """The log-probabilities of given translations, and their scores as decoding has them."""
+    ) -> Score | list[Score]:
+        """The log-probabilities of given translations, or of one, and their scores as decoding has them."""
         DecodingOptions(length_penalty=length_penalty)  # checks it
-        if len(sources) != len(targets):
-            raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
-        pairs = list(
-            zip(
-                self.tokenizer.encode_batch([clean_text(text) for text in sources]),
-                self.tokenizer.encode_batch([clean_text(text) for text in targets]),
-                strict=True,
-            )
-        )
-        limit = self.model.longest_target(0)
-        for number, (source, target) in enumerate(pairs, 1):
-            if limit is not None and max(len(source), len(target)) > limit:
-                raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
-        order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
-        scores: dict[int, Score] = {}
-        with one_thread(), flushed_denormals(), torch.inference_mode():
-            while order:
-                # The longest target comes first, and bounds the logits of its batch.
-                row = (len(pairs[order[0]][1]) + 1) * self.tokenizer.vocabulary_size
-                size = max(1, min(DEFAULT_BATCH_SIZE, SCORED_LOGITS // row))
-                chosen, order = order[:size], order[size:]
-                source_rows, target_rows = ([np.array(pairs[i][side]) for i in chosen] for side in (0, 1))
-                batch = collate(source_rows, target_rows, self.model.special_tokens)
-                rows = token_log_probabilities(self.model, batch.to(self.model.device))
-                scores.update({i: _score(each.tolist(), length_penalty) for i, each in zip(chosen, rows, strict=True)})
-        return [scores[index] for index in range(len(pairs))]
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.score([sources], [targets], length_penalty=length_penalty)[0]
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise UserError("one text, but several of the other side: give one of each, or a list of each")
+        return score_pairs(self.model, self.tokenizer, sources, targets, length_penalty)
 
 
 class LongTextWarning(UserWarning):
@@ -250,13 +236,6 @@ def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[R
     first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
     numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
     return list(first.values()), numbers
-
-
-def _score(token_scores: list[float], alpha: float) -> Score:
-    total = sum(token_scores)
-    if not math.isfinite(total):
-        raise not_numbers("scores")
-    return Score(total, token_scores, total / length_penalty(len(token_scores), alpha))
 
 
 def _join(pieces: list[Piece], translations: list[Translation]) -> Translation:

@@ -94,7 +94,9 @@ def test_marian_finds_the_same_translations(tmp_path: Path) -> None:
     ours = read_folder(tmp_path / "theirs").loaded.network
     source = torch.randint(1, 58, (5, 7), generator=torch.Generator().manual_seed(2))
     requests = [Request(number, row.tolist()) for number, row in enumerate(source)]
-    found = {each.index: each.hypotheses[0] for each in decode(ours, requests, DecodingOptions(max_length=11), 3)}
+    found = {
+        each.index: each.hypotheses[0] for each in decode(ours, requests, DecodingOptions(beam=1, max_length=11), 3)
+    }
     ended = torch.cat([source, torch.zeros(5, 1, dtype=torch.long)], dim=1)
     theirs = reference.generate(
         ended, num_beams=1, do_sample=False, max_new_tokens=11, bad_words_ids=[[58]], forced_eos_token_id=None

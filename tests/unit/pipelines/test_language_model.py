@@ -37,7 +37,7 @@ def test_int8_is_refused(model: LanguageModel, tmp_path: Path) -> None:
 def test_what_is_streamed_is_what_is_generated(model: LanguageModel) -> None:
     for seed in range(3):
         options = GenerationOptions(max_tokens=61, seed=seed)
-        assert "".join(model.stream("the dog", options)) == model.generate("the dog", options)[0][0]
+        assert "".join(model.stream("the dog", options)) == model.generate("the dog", options)[0]
 
 
 def test_samples_differ_and_come_again_from_the_same_seed(model: LanguageModel) -> None:
@@ -51,7 +51,7 @@ def test_samples_differ_and_come_again_from_the_same_seed(model: LanguageModel) 
 def test_text_goes_on_beyond_the_context(model: LanguageModel) -> None:
     """Without a limit of positions a text goes on as it is; with one, from the last half of its context."""
     options = GenerationOptions(max_tokens=31, temperature=0.0)
-    (text,) = model.generate("the", options)[0]
+    (text,) = model.generate("the", options)
     network, tokens = model.model, model.tokenizer.encode("the")
     expected: list[int] = []
     while len(expected) < 31:
@@ -79,14 +79,14 @@ def test_a_prompt_longer_than_the_context_is_cut_with_a_warning(model: LanguageM
 
 
 def test_a_stop_string_ends_the_text_before_it(model: LanguageModel) -> None:
-    whole = model.generate("the", GenerationOptions(max_tokens=37, seed=5))[0][0]
+    whole = model.generate("the", GenerationOptions(max_tokens=37, seed=5))[0]
     stop = whole[len(whole) // 2 :][:2]
-    found = model.generate("the", GenerationOptions(max_tokens=37, seed=5, stop=(stop,)))[0][0]
+    found = model.generate("the", GenerationOptions(max_tokens=37, seed=5, stop=(stop,)))[0]
     assert found == whole[: whole.index(stop)]
 
 
 def test_no_prompt_begins_a_new_document(model: LanguageModel) -> None:
-    assert model.generate("", GenerationOptions(max_tokens=5))[0][0]
+    assert model.generate("", GenerationOptions(max_tokens=5))[0]
 
 
 def test_scores_count_every_token_and_the_end(model: LanguageModel) -> None:
