@@ -16,7 +16,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors
+from heedful.models.weights_file import adopt_parameters, check_finite, load_parameters, parameter_tensors
 
 FORMAT = 1
 
@@ -102,6 +102,7 @@ def load_weights(folder: Path, model: nn.Module) -> None:
     try:
         # Windows does not let a file be replaced that is mapped: there the weights are copied.
         (load_parameters if sys.platform == "win32" else adopt_parameters)(model, tensors)
+        check_finite(tensors)
     except UserError as error:
         raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
 

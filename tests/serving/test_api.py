@@ -309,3 +309,8 @@ def test_libretranslates_client_works_unmodified(server, client, models) -> None
     assert post(client, "/translate", 422, q=[1, 2], target="de")["error"].endswith(
         "q.0: Input should be a valid string"
     )
+
+
+def test_a_temperature_that_no_sample_can_be_drawn_at_is_refused(client) -> None:
+    answer = client.post("/api/generate", json={"prompt": "the red", "temperature": 1e-40})
+    assert answer.status_code in (400, 422) and "temperature" in answer.text

@@ -104,3 +104,25 @@ def test_scores_count_every_token_and_the_end(model: LanguageModel) -> None:
 def test_wrong_options_are_refused(wrong: dict) -> None:
     with pytest.raises(UserError, match=next(iter(wrong))):
         GenerationOptions(**wrong)
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 1e-5, 101, float("nan"), -1])
+def test_a_temperature_out_of_range_is_refused(model: LanguageModel, tmp_path: Path, run, temperature: float) -> None:
+    with pytest.raises(
+        UserError, match=r"temperature is .*, but must be 0, for the likeliest text, or from 0.001 to 100"
+    ):
+        GenerationOptions(temperature=temperature)
+    save_model_folder(tmp_path / "model", model.model, model.tokenizer, model.config, "")
+    result = run("generate", tmp_path / "model", "the", f"--temperature={temperature}", code=2)
+    assert b"temperature is" in result.stderr
+
+
+def test_samples_end_at_the_lowest_and_the_highest_temperature(model: LanguageModel) -> None:
+    for temperature in (0.001, 100):
+        options = GenerationOptions(max_tokens=23, temperature=temperature, samples=3)
+        assert len(model.generate("the", options)) == 3
+
+
+def test_one_prompt_gives_its_texts(model: LanguageModel) -> None:
+    options = GenerationOptions(max_tokens=5, samples=2)
+    assert model.generate("the", options) == model.generate(["the"], options)[0]
