@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from heedful.data.cleaning import clean_text
 from heedful.data.tokenizer import Tokenizer
 from heedful.decoding.options import length_penalty
-from heedful.errors import UserError, not_numbers
+from heedful.errors import UserError
 from heedful.machine import flushed_denormals, one_thread
 from heedful.pipelines.translation import Score
 from heedful.tasks.translation import collate, token_log_probabilities
@@ -56,6 +55,4 @@ def score_pairs(
 
 def _score(token_scores: list[float], alpha: float) -> Score:
     total = sum(token_scores)
-    if not math.isfinite(total):
-        raise not_numbers("scores")
     return Score(total, token_scores, total / length_penalty(len(token_scores), alpha))
