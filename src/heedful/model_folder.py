@@ -139,6 +139,8 @@ def read_config(folder: Path) -> ModelConfig:
     try:
         data.setdefault("task", "translation")  # folders written before there were other tasks
         model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
+        if getattr(model, "vocabulary_size", None) is not None:  # images have none
+            model.special_tokens.check(model.vocabulary_size, "model.special_tokens")
         return replace(from_dict(ModelConfig, {**data, "model": None}), model=model)
     except UserError as error:
         raise UserError(f"{file}: {error}") from None

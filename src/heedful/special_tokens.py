@@ -37,13 +37,13 @@ class SpecialTokens:
         """What a language model reads before a text."""
         return self.end if self.text_start is None else self.text_start
 
-    def check(self, vocabulary_size: int | None) -> None:
-        """Raise a UserError that names the first id that the vocabulary does not have, if its size is known."""
+    def check(self, vocabulary_size: int, where: str) -> None:
+        """Raise a UserError that names the first id that the vocabulary does not have."""
         for each in fields(self):
             token = getattr(self, each.name)
-            if vocabulary_size is not None and token is not None and not 0 <= token < vocabulary_size:
+            if token is not None and not 0 <= token < vocabulary_size:
                 raise UserError(
-                    f"special_tokens.{each.name} is {token}, but the vocabulary has {vocabulary_size} tokens: "
+                    f"{where}.{each.name} is {token}, but the vocabulary has {vocabulary_size} tokens: "
                     f"it must be from 0 to {vocabulary_size - 1}"
                 )
 

@@ -131,4 +131,4 @@ def test_a_special_token_outside_the_vocabulary_is_refused_with_file_and_key(unt
     config["model"]["special_tokens"]["start"] = 5000
     file.write_text(json.dumps(config))
     message = run("translate", untrained_model, stdin=b"red\n", code=2).stderr.decode()
-    assert f"{file}: special_tokens.start is 5000, but the vocabulary has" in message
+    assert f"{file}: model.special_tokens.start is 5000, but the vocabulary has" in message

@@ -36,7 +36,6 @@ class DecoderOnlyConfig:
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
-        self.special_tokens.check(self.vocabulary_size)
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 2)
 

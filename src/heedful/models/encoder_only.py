@@ -50,7 +50,6 @@ class EncoderOnlyConfig:
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
-        self.special_tokens.check(self.vocabulary_size)
         require(self.width, "width", 1)
         require(self.max_length, "max_length", 4)
         require(self.token_dropout, "token_dropout", 0, 1)

@@ -58,7 +58,6 @@ class XLNetConfig:
     special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
 
     def __post_init__(self) -> None:
-        self.special_tokens.check(self.vocabulary_size)
         require(self.width, "width", 2)
         require(self.max_length, "max_length", 2)
         require(self.memory_length, "memory_length", 0, self.max_length)
