@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heedful.pipelines.masked_language_model import MaskedLanguageModel
     from heedful.pipelines.tagger import Tagger
     from heedful.pipelines.text_generation import GenerationOptions
-    from heedful.pipelines.translation_pieces import Translation
+    from heedful.pipelines.translation import Translation
     from heedful.pipelines.translator import Translator
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
@@ -63,13 +63,17 @@ _PLACES = {
     "Tagger": "heedful.pipelines.tagger",
     "TaggerData": "heedful.jobs.labels",
     "TextData": "heedful.jobs.language_model",
-    "Translation": "heedful.pipelines.translation_pieces",
+    "Translation": "heedful.pipelines.translation",
     "TranslationData": "heedful.jobs.translation",
     "Translator": "heedful.pipelines.translator",
     "UserError": "heedful.errors",
     "load": "heedful.pipelines.loading",
     "train": "heedful.training.run",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

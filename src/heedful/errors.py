@@ -10,5 +10,7 @@ class DamagedModelError(UserError):
 
 
 def not_numbers(what: str) -> UserError:
-    """The error where something that a model computes is NaN."""
-    return DamagedModelError(f"the model's {what} are not numbers (NaN): its weights are damaged, or training diverged")
+    """The error where something that a model computes is NaN or infinite."""
+    return DamagedModelError(
+        f"the model's {what} are not numbers (NaN), or infinite: its weights are damaged, or training diverged"
+    )

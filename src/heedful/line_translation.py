@@ -21,7 +21,7 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.memory import keep_freed_memory
 from heedful.pipelines.loading import Precision, load_translator
-from heedful.pipelines.translation_pieces import Translation
+from heedful.pipelines.translation import Translation
 from heedful.pipelines.translator import DEFAULT_BATCH_SIZE, LongTextWarning, Translator
 from heedful.recent_answers import Answer, Chunk, RecentAnswers
 from heedful.segmentation import Split

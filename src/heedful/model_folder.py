@@ -16,7 +16,13 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import adopt_parameters, load_parameters, parameter_tensors, stored_shapes
+from heedful.models.weights_file import (
+    adopt_parameters,
+    check_finite,
+    load_parameters,
+    parameter_tensors,
+    stored_shapes,
+)
 from heedful.training_lines import TrainingLines
 
 FORMAT = 1
@@ -126,6 +132,7 @@ def load_weights(folder: Path, model: nn.Module) -> None:
     try:
         # Windows does not let a file be replaced that is mapped: there the weights are copied.
         (load_parameters if sys.platform == "win32" else adopt_parameters)(model, tensors)
+        check_finite(tensors)
     except UserError as error:
         raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
 
@@ -162,6 +169,8 @@ def read_config(folder: Path) -> ModelConfig:
     try:
         data.setdefault("task", "translation")  # folders written before there were other tasks
         model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
+        if getattr(model, "vocabulary_size", None) is not None:  # images have none
+            model.special_tokens.check(model.vocabulary_size, "model.special_tokens")
         config = replace(from_dict(ModelConfig, {**data, "model": None}), model=model)
         _check_parts(config)
         return config

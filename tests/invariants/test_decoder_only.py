@@ -109,7 +109,9 @@ def test_text_and_scores_do_not_depend_on_the_batch(model: DecoderOnly) -> None:
 @torch.inference_mode()
 def test_greedy_search_takes_the_likeliest_token_each_time(model: DecoderOnly) -> None:
     prompt = ids(1, 5)[0].tolist()
-    ((found,),) = [each.hypotheses for each in decode(model, [Request(0, prompt)], DecodingOptions(max_length=9), 1)]
+    ((found,),) = [
+        each.hypotheses for each in decode(model, [Request(0, prompt)], DecodingOptions(beam=1, max_length=9), 1)
+    ]
     tokens = list(prompt)
     for token in found.tokens:
         logits = model(torch.tensor([tokens]))[0, -1]
@@ -123,5 +125,7 @@ def test_the_context_limits_what_follows_a_prompt(model: DecoderOnly) -> None:
         assert model.longest_target(40) is None
         return
     requests = [Request(n, ids(1, 40 + n, seed=n)[0].tolist()) for n in range(3)]
-    results = {each.index: each for each in decode(model, requests, DecodingOptions(max_length=50, min_length=9), 2)}
+    results = {
+        each.index: each for each in decode(model, requests, DecodingOptions(beam=1, max_length=50, min_length=9), 2)
+    }
     assert [len(results[n].hypotheses[0].tokens) for n in range(3)] == [3, 2, 1]

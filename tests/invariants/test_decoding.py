@@ -88,7 +88,7 @@ def full_log_probabilities(model, source, tokens):
 
 
 SETTINGS = {
-    "greedy": DecodingOptions(max_extra=5),
+    "greedy": DecodingOptions(beam=1, max_extra=5),
     "beam": DecodingOptions(beam=5, nbest=3, max_extra=5, min_length=2),
     "sampling": DecodingOptions(nbest=2, max_extra=5, sampling=SamplingOptions(0.7, top_p=0.95, seed=3)),
 }
@@ -167,7 +167,7 @@ def test_a_score_is_that_of_the_text_when_the_model_scores_it(model, options):
 
 
 def test_a_beam_of_one_is_greedy_search(model):
-    options = DecodingOptions(max_extra=5, min_length=2)
+    options = DecodingOptions(beam=1, max_extra=5, min_length=2)
     requests = mixed_requests(19, seed=3)
     for index, (found,) in by_index(decode(model, requests, options, 5)).items():
         tokens, finished = list(requests[index].prefix), False
@@ -204,6 +204,6 @@ def test_targets_keep_within_the_models_positions(positions):
         VOCABULARY, width=24, max_length=13, positions=positions, encoder=stack, decoder=stack
     )
     model = EncoderDecoder(config).eval()
-    (result,) = decode(model, [Request(0, range(3, 16))], DecodingOptions(max_extra=23, min_length=13), 1)
+    (result,) = decode(model, [Request(0, range(3, 16))], DecodingOptions(beam=1, max_extra=23, min_length=13), 1)
     longest = 13 if positions in ("learned", "rotary") else 36
     assert 13 <= len(result.hypotheses[0].tokens) <= longest

@@ -105,7 +105,7 @@ def test_alternatives_lead_to_the_translations_that_begin_with_them(client, mode
 def test_generated_text_is_the_pipelines(client, models) -> None:
     writer = heedful.load(models["writer"])
     options = {"max_tokens": 61, "temperature": 0.9, "top_p": 0.95, "seed": 5, "samples": 3}
-    (expected,) = writer.generate("the red", GenerationOptions(**options))
+    expected = writer.generate("the red", GenerationOptions(**options))
     found = post(client, "/api/generate", prompt="the red", probabilities=True, **options)["samples"]
     assert [each["text"] for each in found] == expected
     assert all("".join(token["text"] for token in each["tokens"]) == each["text"] for each in found)
@@ -309,3 +309,8 @@ def test_libretranslates_client_works_unmodified(server, client, models) -> None
     assert post(client, "/translate", 422, q=[1, 2], target="de")["error"].endswith(
         "q.0: Input should be a valid string"
     )
+
+
+def test_a_temperature_that_no_sample_can_be_drawn_at_is_refused(client) -> None:
+    answer = client.post("/api/generate", json={"prompt": "the red", "temperature": 1e-40})
+    assert answer.status_code in (400, 422) and "temperature" in answer.text

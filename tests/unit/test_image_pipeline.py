@@ -65,7 +65,7 @@ def test_files_arrays_and_images_give_the_same(folder: Path, tmp_path: Path) -> 
     Image.fromarray(IMAGES[0]).save(tmp_path / "a.png")
     expected = classifier.classify([IMAGES[0]])
     for given in (str(tmp_path / "a.png"), tmp_path / "a.png", Image.fromarray(IMAGES[0])):
-        assert classifier.classify(given) == classifier.classify([given]) == expected
+        assert [classifier.classify(given)] == classifier.classify([given]) == expected
     assert classifier.classify([]) == []
 
 

@@ -123,3 +123,12 @@ def test_a_model_can_be_saved_over_the_folder_it_lies_in(untrained_model: Path) 
     assert torch.equal(logits(again), logits(loaded.network))
     assert not torch.equal(logits(again), expected)
     assert torch.equal(logits(reader), expected)  # who has the old file goes on with it
+
+
+def test_a_special_token_outside_the_vocabulary_is_refused_with_file_and_key(untrained_model: Path, run) -> None:
+    file = untrained_model / "config.json"
+    config = json.loads(file.read_text())
+    config["model"]["special_tokens"]["start"] = 5000
+    file.write_text(json.dumps(config))
+    message = run("translate", untrained_model, stdin=b"red\n", code=2).stderr.decode()
+    assert f"{file}: model.special_tokens.start is 5000, but the vocabulary has" in message

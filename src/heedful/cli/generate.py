@@ -92,8 +92,7 @@ def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) ->
                 sys.stdout.flush()
             click.echo()
         else:
-            (texts,) = pipeline.generate(prompt, settings)
-            click.echo("\n\n".join(texts))
+            click.echo("\n\n".join(pipeline.generate(prompt, settings)))
     for each in caught:
         click.echo(f"heedful: {each.message}", err=True)
 

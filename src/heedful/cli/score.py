@@ -19,9 +19,24 @@ if TYPE_CHECKING:
 @text_input()
 @click.option("--source", metavar="FILE", help="Source text, in place of pairs.")
 @click.option("--target", metavar="FILE", help="Its translation, line by line.")
+@click.option(
+    "--length-penalty",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Divide by the length penalty of this alpha, as `heedful translate --scores` does with 0.6.",
+)
 @click.option("--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end.")
 @device_option
-def score(model: str, given: TextInput, source: str | None, target: str | None, tokens: bool, device: str) -> None:
+def score(
+    model: str,
+    given: TextInput,
+    source: str | None,
+    target: str | None,
+    length_penalty: float,
+    tokens: bool,
+    device: str,
+) -> None:
     """Give the log-probability of given translations, one line for each pair.
 
     Pairs are source, tab, translation: those given, the lines of --input, or those of standard input; or two files
@@ -30,6 +45,7 @@ def score(model: str, given: TextInput, source: str | None, target: str | None, 
     \b
     heedful score en-de --source test.en --target test.de
     heedful score en-de < pairs.tsv
+    heedful score en-de --source test.en --target test.de --length-penalty 0.6
     """
     from heedful.cli.files import read_aligned
     from heedful.cli.lines import answer_lines
@@ -42,7 +58,7 @@ def score(model: str, given: TextInput, source: str | None, target: str | None, 
     translator = load_translator(model, device)
 
     def lines_of(sources: list[str], targets: list[str], first: int) -> list[str]:
-        scores = translator.score(sources, targets, first_index=first - 1)
+        scores = translator.score(sources, targets, length_penalty=length_penalty, first_index=first - 1)
         pairs = zip(scores, sources, targets, strict=True)
         return [_line(each, tokens) if (a + b).strip() else "" for each, a, b in pairs]
 
@@ -64,5 +80,5 @@ def _pair(number: int, line: str) -> tuple[str, str]:
 
 
 def _line(result: Score, tokens: bool) -> str:
-    total = f"{result.log_probability:.6f}"
+    total = f"{result.score:.6f}"
     return "\t".join([total, " ".join(f"{each:.4f}" for each in result.token_scores)]) if tokens else total

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 @click.argument("model")
 @text_input()
 @click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
-@click.option(
-    "--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step; 1 is greedy search."
-)
+@click.option("--beam", type=int, show_default="5", help="Hypotheses kept at each step; 1 is greedy search.")
 @click.option(
     "--nbest",
     type=int,
@@ -109,7 +107,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     """The checked settings of a translation, from the command line's options."""
-    from heedful.decoding.options import DecodingOptions, SamplingOptions
+    from heedful.decoding.options import DEFAULT_BEAM, DecodingOptions, SamplingOptions
     from heedful.line_translation import LineSettings
     from heedful.model_folder import check_model_folder
 
@@ -118,7 +116,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     if options["sample"]:
         sampling = SamplingOptions(options["temperature"], options["top_k"], options["top_p"], options["seed"])
     search = DecodingOptions(
-        beam=1 if sampling else options["beam"],
+        beam=DEFAULT_BEAM if options["beam"] is None else options["beam"],
         nbest=options["nbest"],
         length_penalty=options["length_penalty"],
         min_length=options["min_length"],

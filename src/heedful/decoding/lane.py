@@ -17,6 +17,8 @@ from heedful.decoding.options import DecodingOptions
 from heedful.decoding.seam import DecodingModel
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import TokenScores
+from heedful.layers.blockwise_attention import KEYS_PER_BLOCK
+from heedful.layers.kv_cache import padded_length
 
 # About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
@@ -104,6 +106,7 @@ class Lane:
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
         self.steps_gathered = 0
+        self.checked = False
 
     @property
     def num_free(self) -> int:
@@ -153,6 +156,8 @@ class Lane:
             longest = max(longest, waiting[0].source_length)
             tokens += waiting[0].source_length
             padded = longest * (len(jobs) + 1)
+            if longest > KEYS_PER_BLOCK and padded_length(longest) != padded_length(waiting[0].source_length):
+                break  # sums over so many keys are rounded by their number
             if padded > TOKENS_PER_PREFILL or padded - tokens > max(LITTLE_PADDING, LARGEST_PADDING * tokens):
                 break
             jobs.append(waiting.popleft())
@@ -209,6 +214,10 @@ class Lane:
         some_A = None if running_R.all() else torch.from_numpy(rows_A).to(device)
         tokens_R = torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device)
         scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A, self._tokens_of(rows_A))
+        if not self.checked:
+            # Once, for it is a look at all logits: what is wrong with the weights of a token is so in every step.
+            scores.check()
+            self.checked = True
         children = self._children(scores)
         parents_NK, done = slots.advance(children)
         if (parents_NK != slots.own_rows).any():

@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from heedful.errors import UserError
 
 
+class DefaultBeam(int):
+    """A beam that nobody asked for: sampling goes without it, where it would refuse another."""
+
+
+DEFAULT_BEAM = DefaultBeam(5)
+DEFAULT_LENGTH_PENALTY = 0.6
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """The divisor ((5 + |Y|) / 6) ** alpha of Wu et al. (2016); |Y| counts every scored token, END too."""
     return math.pow((5.0 + length) / 6.0, alpha)
+
+
+# Beyond these, sampling is the likeliest token or any token, and below them quotients leave the range of fp32.
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.001, 100
 
 
 @dataclass(frozen=True)
@@ -24,10 +36,10 @@ class SamplingOptions:
 
     def __post_init__(self) -> None:
         _require(
-            _is_number(self.temperature) and 0.0 < self.temperature < math.inf,
+            _is_number(self.temperature) and LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE,
             "temperature",
             self.temperature,
-            "a number above 0",
+            f"a number from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}",
         )
         _require(
             self.top_k is None or _is_whole(self.top_k, 1),
@@ -53,13 +65,14 @@ class SamplingOptions:
 class DecodingOptions:
     """How to search; lengths count target tokens without END, and `beam` 1 is greedy.
 
+    Without `beam` it is 5; sampling has none, hence 1.
     Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
     prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
     """
 
-    beam: int = 1
+    beam: int = DEFAULT_BEAM
     nbest: int = 1
-    length_penalty: float = 0.6
+    length_penalty: float = DEFAULT_LENGTH_PENALTY
     min_length: int = 0
     max_length: int | None = None
     max_extra: int = 50
@@ -67,8 +80,10 @@ class DecodingOptions:
 
     def __post_init__(self) -> None:
         whole = "a whole number from {} up"
-        _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
         _require(_is_whole(self.nbest, 1), "nbest", self.nbest, whole.format(1))
+        if self.sampling is not None and isinstance(self.beam, DefaultBeam):
+            object.__setattr__(self, "beam", 1)
+        _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
         _require(
             _is_number(self.length_penalty) and 0.0 <= self.length_penalty < math.inf,
             "length_penalty",
@@ -86,7 +101,7 @@ class DecodingOptions:
         self._check_together()
 
     def _check_together(self) -> None:
-        if self.sampling is None and self.nbest > self.beam:
+        if self.sampling is None and self.nbest > self.rows:
             raise UserError(
                 f"nbest is {self.nbest}, but a beam of {self.beam} holds {self.beam} hypotheses at most: "
                 f"lower nbest, or set beam to at least {self.nbest}"
@@ -112,6 +127,19 @@ class DecodingOptions:
         if self.max_length is not None:
             return self.max_length
         return max(length + self.max_extra, self.min_length)
+
+
+def search_options(options: DecodingOptions | None, beam: int | None, nbest: int | None) -> DecodingOptions:
+    """The options that were given, or those of a beam and a number of hypotheses; a setting comes from one place."""
+    if options is None:
+        return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
+    for name, value in (("beam", beam), ("nbest", nbest)):
+        if value is not None:
+            raise UserError(
+                f"{name} is given twice: as {value!r}, and in the options, where it is {getattr(options, name)!r}; "
+                f"set it in the options alone"
+            )
+    return options
 
 
 def _is_whole(value: object, lowest: int) -> bool:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions, length_penalty
-from heedful.errors import not_numbers
 
 SENTENCE = np.dtype(
     [(name, np.int64) for name in ("index", "length", "shortest", "longest", "forced", "num_ended", "number")]
@@ -105,8 +104,6 @@ class Slots:
 
     def advance(self, children: Children) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Take in one step; gives the row of its own sentence that each row continues, and who is done."""
-        if np.isnan(children.totals).any():
-            raise not_numbers("scores")
         used = self.used
         self.totals_before[:used] = self.totals[:used]
         running = children.totals > -np.inf

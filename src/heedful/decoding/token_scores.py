@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.errors import not_numbers
 from heedful.models.shortlist import END_COLUMN
 from heedful.special_tokens import SpecialTokens
 
@@ -41,6 +42,15 @@ class TokenScores:
         self.rows_A = rows_A
         self.tokens_of = tokens_of
         self.peak_A1, self.log_peak_A1 = _peaks(self.logits_AV)
+        # Here, before anything is chosen: a search would go on with the rows that have numbers, or end with none. One
+        # NaN, or one logit that is inf, makes NaN of its row's log-probability.
+        if np.isnan(self.log_peak_A1.cpu().numpy()).any():
+            raise not_numbers("scores")
+
+    def check(self) -> None:
+        """Raise a UserError if a logit is -inf, too, which no search would notice; those of a shortlist may be."""
+        if self.tokens_of is None and not bool(self.logits_AV.isfinite().all()):
+            raise not_numbers("scores")
 
     def log_probabilities(self, columns_AC: Tensor) -> Tensor:
         """The model's log-probability of some columns of each row, never above 0; -inf for forbidden ones."""

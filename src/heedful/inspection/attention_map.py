@@ -8,6 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+# So many are named where positions are printed.
+SHOWN_LABELS = 8
+
 Kind = Literal["encoder", "decoder", "cross", "content", "query", "image"]
 
 
@@ -20,6 +23,10 @@ class Positions:
 
     labels: list[str]
     places: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        more = ", ..." if len(self.labels) > SHOWN_LABELS else ""
+        return f"Positions({len(self.labels)}: {', '.join(map(repr, self.labels[:SHOWN_LABELS]))}{more})"
 
     @classmethod
     def in_a_row(cls, labels: list[str], first: int = 0) -> Positions:
@@ -50,3 +57,8 @@ class AttentionMap:
     queries: str
     keys: str
     weights: NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        heads, queries, keys = self.weights.shape
+        place = f"{self.kind} layer {self.layer}"
+        return f"AttentionMap({place}: {heads} heads, {queries} of {self.queries} x {keys} of {self.keys})"

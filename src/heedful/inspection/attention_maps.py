@@ -41,6 +41,14 @@ class AttentionMaps:
     image: PatchImage | None = None
     texts: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        kinds = []
+        for kind in self.kinds:
+            found = self._of_kind(kind)
+            heads, queries, keys = found[0].weights.shape
+            kinds.append(f"{kind}: {len(found)} layers x {heads} heads, {queries} x {keys}")
+        return f"AttentionMaps({self.model!r}, {'; '.join(kinds)})"
+
     @property
     def kinds(self) -> list[Kind]:
         """The kinds of attention that there are, such as encoder, decoder and cross."""

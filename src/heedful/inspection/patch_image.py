@@ -22,6 +22,10 @@ class PatchImage:
     patch: tuple[int, int]
     class_token: bool
 
+    def __repr__(self) -> str:
+        height, width = self.pixels.shape[1:]
+        return f"PatchImage({height}x{width}, patches of {self.patch[0]}x{self.patch[1]})"
+
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""

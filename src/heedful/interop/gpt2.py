@@ -48,6 +48,8 @@ def _settings(config: ForeignConfig) -> DecoderOnlyConfig:
     config.require("add_cross_attention", False, False)
     vocabulary = config.integer("vocab_size")
     end = config.token("eos_token_id", 50256, vocabulary)
+    has_start = config.value("bos_token_id") is not None
+    start = config.token("bos_token_id", end, vocabulary)
     return DecoderOnlyConfig(
         vocabulary_size=vocabulary,
         width=config.integer("n_embd"),
@@ -70,8 +72,9 @@ def _settings(config: ForeignConfig) -> DecoderOnlyConfig:
         ),
         special_tokens=SpecialTokens(
             pad=config.token("pad_token_id", end, vocabulary),
-            start=config.token("bos_token_id", end, vocabulary),
+            start=start,
             end=end,
+            text_start=start if has_start else None,
         ),
     )
 

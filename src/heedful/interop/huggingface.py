@@ -54,6 +54,8 @@ def read_folder(folder: Path) -> ImportedFolder:
     tensors = Tensors(_read_tensors(folder))
     try:
         imported = CONVERTERS[kind](config, tensors)
+        if getattr(imported.settings, "vocabulary_size", None) is not None:
+            imported.settings.special_tokens.check(imported.settings.vocabulary_size, "special_tokens")
         if tensors.left_over:
             raise UserError(f"tensors that have no place in the model: {', '.join(tensors.left_over)}")
         network = _built(config, imported)

@@ -72,6 +72,7 @@ def _settings(config: ForeignConfig) -> XLNetConfig:
     dropout, kind = config.share("dropout", 0.1), config.text("attn_type", "bi")
     if kind not in ("bi", "uni"):
         raise config.error(f"attn_type is {shown(kind)}, and only 'bi' and 'uni' are supported")
+    start = config.token("bos_token_id", 1, vocabulary)
     return XLNetConfig(
         vocabulary_size=vocabulary,
         width=config.integer("d_model"),
@@ -93,7 +94,8 @@ def _settings(config: ForeignConfig) -> XLNetConfig:
         ),
         special_tokens=SpecialTokens(
             config.token("pad_token_id", 5, vocabulary),
-            config.token("bos_token_id", 1, vocabulary),
+            start,
             config.token("eos_token_id", 2, vocabulary),
+            text_start=start,
         ),
     )

@@ -15,6 +15,7 @@ from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.jobs.file_names import take_file_names
 from heedful.jobs.job import Choice
 from heedful.jobs.starting_model import StartingModel, starting_model
 from heedful.model_folder import ModelConfig, model_card
@@ -44,6 +45,9 @@ class LabelData:
     data: tuple[str, ...] = ()
     valid_data: tuple[str, ...] = ()
     from_model: str | None = None
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "data", "valid_data")
 
     @property
     def start_folder(self) -> str | None:

@@ -15,6 +15,7 @@ from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.jobs.file_names import take_file_names
 from heedful.jobs.job import Choice
 from heedful.jobs.starting_model import StartingModel, starting_model
 from heedful.model_folder import ModelConfig, model_card
@@ -46,6 +47,9 @@ class TextData:
     def start_folder(self) -> str | None:
         """The model folder that the run starts from."""
         return self.from_model
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "text", "valid_text")
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
+from heedful.jobs.file_names import take_file_names
 from heedful.jobs.job import Choice
 from heedful.jobs.starting_model import StartingModel, starting_model
 from heedful.model_folder import ModelConfig, model_card
@@ -41,6 +42,9 @@ class MaskedTextData:
     document: DocumentUnit = "line"
     whole_words: bool = False
     from_model: str | None = None
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "text", "valid_text")
 
     @property
     def start_folder(self) -> str | None:

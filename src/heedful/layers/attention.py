@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.additive_scores import additive_scores
+from heedful.layers.blockwise_attention import attend_in_step, mixed
 from heedful.layers.dropout import dropout as byte_dropout
+from heedful.layers.masks import is_added
 from heedful.layers.positions import PositionScheme
 
 
@@ -80,12 +82,14 @@ def attend_fused(
     on_cpu = query_BHTK.device.type == "cpu"
     if scoring.vector_HK is not None or (dropout and on_cpu):  # the kernel has neither
         return attend_explicit(query_BHTK, key_BHSK, value_BHSV, mask, causal, scoring, dropout)
+    if on_cpu and is_added(mask):
+        return attend_in_step(query_BHTK, key_BHSK, value_BHSV, mask, scoring.scale)
     if causal and mask is not None:
         mask, causal = mask & causal_mask(query_BHTK.shape[2], key_BHSK.shape[2], query_BHTK.device), False
     output = F.scaled_dot_product_attention(
         query_BHTK, key_BHSK, value_BHSV, mask, dropout_p=dropout, is_causal=causal, scale=scoring.scale
     )
-    if mask is None or mask.is_floating_point():
+    if mask is None or is_added(mask):
         return output
     blind = ~mask.any(-1, keepdim=True)
     # The look is cheap on a CPU; elsewhere it would make the host wait.
@@ -104,7 +108,7 @@ def attention_weights(
         mask = future if mask is None else mask & future
     if mask is None:
         return scores_BHTS.softmax(-1)
-    if mask.is_floating_point():
+    if is_added(mask):
         return (scores_BHTS + mask).softmax(-1)
     # The lowest finite number, not -inf: a row without any key must have a gradient, and no NaN.
     weights_BHTS = scores_BHTS.masked_fill(~mask, torch.finfo(scores_BHTS.dtype).min).softmax(-1)
@@ -122,17 +126,8 @@ def attend_explicit(
 ) -> Tensor:
     """The same as `attend_fused`, written out, so that the weights can be had."""
     weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
-    return mixed(byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS, value_BHSV)
-
-
-def mixed(weights_BHTS: Tensor, value_BHSV: Tensor) -> Tensor:
-    """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
-
-    A product whose width is no multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with.
-    """
-    width = value_BHSV.shape[-1]
-    missing = -width % 8
-    return (weights_BHTS @ F.pad(value_BHSV, (0, missing)))[..., :width] if missing else weights_BHTS @ value_BHSV
+    dropped_BHTS = byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS
+    return mixed(dropped_BHTS, value_BHSV, in_step=is_added(mask))
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:

@@ -13,23 +13,29 @@ from torch import Tensor
 
 from heedful.layers.masks import added_to_scores
 
-# Attention over fewer keys than 16, or over a count that is not a multiple of 8, takes other code paths in
-# torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
-KEY_MULTIPLE = 8
-FEWEST_KEYS = 16
-# A linear layer over fewer than 4 rows takes another kernel, whose sums come out differently in the last bit.
-FEWEST_ROWS = 4
+# Attention over a count of keys that is not a multiple of 16, the numbers in a vector of AVX-512, takes other code
+# paths in torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
+KEY_MULTIPLE = 16
+# A linear layer over fewer rows takes another kernel, whose sums come out differently in the last bit.
+FEWEST_ROWS = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 4
+# Tables of positions have lengths that are multiples of this; models are stored with them.
+TABLE_MULTIPLE, SHORTEST_TABLE = 8, 16
 
 
 def with_enough_rows(x: Tensor) -> Tensor:
-    """Rows of zeros behind those that there are, where they would be fewer than 4."""
+    """Rows of zeros behind those that there are, where they would be too few for the usual kernel."""
     missing = FEWEST_ROWS - len(x)
     return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing > 0 else x
 
 
 def padded_length(length: int) -> int:
     """The number of keys to attend over when the longest row has `length` of them."""
-    return max(FEWEST_KEYS, -(-length // KEY_MULTIPLE) * KEY_MULTIPLE)
+    return max(1, -(-length // KEY_MULTIPLE)) * KEY_MULTIPLE
+
+
+def table_length(length: int) -> int:
+    """The number of positions in the table of a model for sequences of up to `length`."""
+    return max(SHORTEST_TABLE, -(-length // TABLE_MULTIPLE) * TABLE_MULTIPLE)
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import torch
 from torch import Tensor
 
@@ -16,6 +18,11 @@ def padding_mask(lengths_B: Tensor, length: int, *, always: bool = False) -> Ten
 def added_to_scores(seen: Tensor) -> Tensor:
     """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
+
+
+def is_added(mask: Tensor | None) -> TypeGuard[Tensor]:
+    """Whether it is such a mask, that of a step of decoding."""
+    return mask is not None and mask.is_floating_point()
 
 
 def left_to_right_mask(ids_BT: Tensor, documents_BT: Tensor | None) -> Tensor:

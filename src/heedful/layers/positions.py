@@ -38,6 +38,11 @@ class PositionScheme(nn.Module):
         """Make the scheme good for sequences of up to `length`."""
         self.length = length
 
+    def places(self, length: int, device: torch.device) -> Tensor:
+        """The positions of a padded sequence; padding beyond the scheme's reach stands at its last position."""
+        places_T = torch.arange(length, device=device)
+        return places_T if self.extends or length <= self.length else places_T.clamp_(max=self.length - 1)
+
     def extend(self, length: int) -> None:
         """Make sure that a scheme that knows no limit (`extends`) reaches up to `length`."""
         if self.extends and length > self.length:

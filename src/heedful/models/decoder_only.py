@@ -106,7 +106,7 @@ class DecoderOnly(nn.Module):
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
-        whole = list(source) or [self.special_tokens.end]
+        whole = list(source) or [self.special_tokens.before_text]
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:
@@ -116,10 +116,9 @@ class DecoderOnly(nn.Module):
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> PrefilledPrompts:
         """The keys and values of prompts."""
         length = padded_length(source_BS.shape[1])
-        length = length if self.positions.extends else min(length, self.max_length)
         self.positions.extend(length)
         source_BS = F.pad(source_BS, (0, length - source_BS.shape[1]))
-        positions = torch.arange(length, device=source_BS.device)
+        positions = self.positions.places(length, source_BS.device)
         x_BTD = self.embedding(source_BS, positions)
         keys, values = [], []
         for block in cast(Sequence[SelfBlock], self.blocks):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.kv_cache import padded_length, with_enough_rows
+from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
@@ -105,7 +105,7 @@ class EncoderDecoder(nn.Module):
     def encode(self, source_BS: Tensor, mask: Tensor | None) -> Tensor:
         """The encoder's output; `mask` is None when no row has padding."""
         self.source_embedding.positions.extend(source_BS.shape[1])
-        positions_S = torch.arange(source_BS.shape[1], device=source_BS.device)
+        positions_S = self.source_embedding.positions.places(source_BS.shape[1], source_BS.device)
         x_BSD = self.source_embedding(source_BS, positions_S)
         for block in self.encoder:
             x_BSD = block(x_BSD, positions_S, mask)
@@ -182,10 +182,10 @@ class EncoderDecoder(nn.Module):
         """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
         self.max_length = length
         for embedding in (self.source_embedding, self.target_embedding):
-            embedding.positions.resize(padded_length(length + 1))
+            embedding.positions.resize(table_length(length + 1))
 
 
 def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionScheme:
     head_width = stack.attention.key_width or config.width // stack.attention.num_heads
-    # The end token comes on top, and prefilled sources are padded.
-    return SCHEMES[config.positions](config.width, head_width, padded_length(config.max_length + 1))
+    # The end token comes on top.
+    return SCHEMES[config.positions](config.width, head_width, table_length(config.max_length + 1))

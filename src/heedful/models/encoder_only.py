@@ -194,7 +194,10 @@ class EncoderOnly(nn.Module):
         self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
     ) -> Tensor:
         """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
-        hidden_BTD = self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask)
+        return self.answers(self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask), lengths_B)
+
+    def answers(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+        """The logits of the head, from the last block's output."""
         return self.output(self.transform(self.features(hidden_BTD, lengths_B)))
 
     def resize_positions(self, length: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from heedful.layers.blocks import StackConfig
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import table_length
 from heedful.models.encoder_decoder import EncoderDecoderConfig
 
 # The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).
@@ -17,7 +17,7 @@ def formula(config: EncoderDecoderConfig) -> int:
     assert config.vocabulary_size is not None
     width, embedding = config.width, config.embedding
     tables = 1 + (not config.shared_embeddings) + (not config.tied_output)
-    learned = padded_length(config.max_length + 1) if config.positions == "learned" else 0
+    learned = table_length(config.max_length + 1) if config.positions == "learned" else 0
     return (
         tables * config.vocabulary_size * width
         + config.output_bias * config.vocabulary_size

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of
+from heedful.layers.masks import added_to_scores
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class RecurrentState:
         rows = sentences * self.beam
         lengths = self.lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = (torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
         return RecurrentStepView(
             rows, self.states[:rows], self.keys[:sentences, :source], self.memory[:sentences, :source], mask
         )

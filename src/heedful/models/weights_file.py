@@ -59,5 +59,16 @@ def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parame
     return [(parameter, tensors[name]) for name, parameter in model.named_parameters()]
 
 
+def check_finite(tensors: dict[str, Tensor]) -> None:
+    """Raise a UserError that names the parameter if one holds an infinite number.
+
+    A NaN spoils whatever is computed with it, and is found there; what is infinite can get lost behind a tanh.
+    """
+    for name, tensor in tensors.items():
+        # A sum is the cheapest look at all of it.
+        if not bool(tensor.sum().isfinite()) and bool(tensor.isinf().any()):
+            raise UserError(f"{name} holds an infinite number: the weights are damaged, or training diverged")
+
+
 def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "") or "nothing"

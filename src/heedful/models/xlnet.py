@@ -195,7 +195,7 @@ class XLNet(nn.Module):
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
-        whole = list(source) or [self.special_tokens.end]
+        whole = list(source) or [self.special_tokens.before_text]
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:

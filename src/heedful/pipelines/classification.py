@@ -12,3 +12,6 @@ class Classification:
     label: str = ""
     probability: float = 0.0
     ranking: tuple[tuple[str, float], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Classification({self.label!r}, probability={self.probability:.4f}, of {len(self.ranking)} labels)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
 
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.pipelines.classification import Classification
-from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, Text, listed, probabilities
+from heedful.pipelines.encoder import DEFAULT_BATCH_SIZE, Encoder, Text, is_one, listed, probabilities
 from heedful.pipelines.encoder_attention import Answers, encoder_attention
 
 
@@ -19,8 +20,18 @@ class Classifier(Encoder):
         """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
         return encoder_attention(self, *self.framed(text, target), Answers(None, self.config.labels.__getitem__))
 
-    def classify(self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE) -> list[Classification]:
-        """Label texts, in order; a pair is a tuple, and a blank text has no label."""
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, texts: Text, *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> Classification: ...
+
+    @overload
+    def classify(self, texts: Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE) -> list[Classification]: ...
+
+    def classify(
+        self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> Classification | list[Classification]:
+        """Label texts, in order, or one text; a pair is a tuple, and a blank text has no label."""
         given = listed(texts)
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
@@ -31,4 +42,4 @@ class Classifier(Encoder):
             order = np.argsort(-row, kind="stable")
             ranking = tuple((self.config.labels[place], float(scores[place])) for place in order)
             results[index] = Classification(*ranking[0], ranking)
-        return results
+        return results[0] if is_one(texts) else results

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,15 +17,16 @@ from heedful.data.framing import Framed, frame
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
-from heedful.layers.kv_cache import padded_length
+from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_only import Cut, EncoderOnly, Pooling
+from heedful.pipelines.described import Described
 from heedful.pipelines.encoder_attention import encoder_attention
 
 DEFAULT_BATCH_SIZE = 64
-# With fewer rows, torch's kernels would take other ways, and give other last bits.
-FEWEST_ROWS = 4
+# With fewer texts, torch's kernels would take other ways, and give other last bits.
+FEWEST_TEXTS = 4
 
 Text = str | tuple[str, str]
 # From ids B T, lengths B and segments B T to a result for each row.
@@ -38,7 +41,7 @@ class ShortenedTextWarning(UserWarning):
         self.index = index
 
 
-class Encoder:
+class Encoder(Described):
     """An encoder-only model."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -55,7 +58,7 @@ class Encoder:
         normalize: bool | None = None,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> NDArray[np.float32]:
-        """A vector for each text: its class token or the mean of its tokens, special ones included.
+        """A vector D for a text, N D for several: its class token or the mean of its tokens, special ones included.
 
         Normalised vectors have length 1. What is not given is as the model's own settings (`vectors`) say.
         """
@@ -69,7 +72,7 @@ class Encoder:
         vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
         if own.normalize if normalize is None else normalize:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return vectors
+        return vectors[0] if is_one(texts) else vectors
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`."""
@@ -133,7 +136,11 @@ class Encoder:
         """The head's answer to each row."""
 
         def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
-            return self.model(ids_BT, lengths_B, segments_BT, always_mask=True)
+            hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
+            if self.model.config.head == "classes":  # a row for each text, where there was one for each token
+                lengths_B = F.pad(lengths_B, (0, max(0, FEWEST_ROWS - len(lengths_B))), value=1)
+                hidden_BTD = with_enough_rows(hidden_BTD)
+            return self.model.answers(hidden_BTD, lengths_B)
 
         return self.run(rows, compute, batch_size)
 
@@ -142,7 +149,7 @@ class Encoder:
         return padded if self.model.positions.extends else min(padded, self.model.max_length)
 
     def _compute(self, rows: list[Framed], length: int, compute: Compute) -> list[NDArray[np.float32]]:
-        filled = rows + rows[:1] * (FEWEST_ROWS - len(rows))
+        filled = rows + rows[:1] * (FEWEST_TEXTS - len(rows))
         ids = np.full((len(filled), length), self.model.special_tokens.pad)
         for target, row in zip(ids, filled, strict=True):
             target[: len(row.ids)] = row.ids
@@ -152,14 +159,19 @@ class Encoder:
         device = self.model.device
         result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
         found = result[: len(rows)].float().cpu().numpy()
-        if np.isnan(found).any():
+        if not np.isfinite(found).all():
             raise not_numbers("answers")
         return list(found)
 
 
+def is_one(texts: Text | Iterable[Text]) -> TypeGuard[Text]:
+    """Whether it is one text, not several; a tuple is one text of two parts."""
+    return isinstance(texts, str | tuple)
+
+
 def listed(texts: Text | Iterable[Text]) -> list[Text]:
-    """One text or several, as a list; a tuple is one text of two parts."""
-    return [texts] if isinstance(texts, str | tuple) else list(texts)
+    """One text or several, as a list."""
+    return [texts] if is_one(texts) else list(texts)
 
 
 def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:

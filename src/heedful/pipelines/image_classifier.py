@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import torch
@@ -16,22 +17,24 @@ from PIL import Image
 from heedful.data.images import ImageInput, Scaling, load_image
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
+from heedful.layers.kv_cache import with_enough_rows
 from heedful.layers.patches import patch_grid
 from heedful.machine import side_by_side
 from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
 from heedful.pipelines.classification import Classification
+from heedful.pipelines.described import Described
 from heedful.pipelines.image_attention import image_attention
 
 SingleImage = str | Path | Image.Image
 
 # Patches that are computed at a time.
 TOKENS_PER_BATCH = 8192
-# With fewer rows, torch's CPU kernels give other last bits (see docs/architecture.md).
-FEWEST_ROWS = 4
+# With fewer images, torch's CPU kernels give other last bits (see docs/architecture.md).
+FEWEST_IMAGES = 4
 
 
-class ImageClassifier:
+class ImageClassifier(Described):
     """A model that tells what an image shows."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -45,14 +48,26 @@ class ImageClassifier:
             raise UserError(f"images have 1 or 3 channels, and the model takes {self.model.config.channels}")
         self.labels = labels
 
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, images: SingleImage, resolution: int | tuple[int, int] | None = None
+    ) -> Classification: ...
+
+    @overload
+    def classify(
+        self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
+    ) -> list[Classification]: ...
+
     def classify(
         self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
-    ) -> list[Classification]:
-        """What images show, which are file names, arrays H W or H W C of bytes, or images of Pillow.
+    ) -> Classification | list[Classification]:
+        """What images show, or one image, which are file names, arrays H W or H W C of bytes, or images of Pillow.
 
         They are made as large as those of the training, or as `resolution`: height and width, or one for both.
         """
-        return list(self.stream([images] if isinstance(images, SingleImage) else images, resolution))
+        if isinstance(images, SingleImage):
+            return next(self.stream([images], resolution))
+        return list(self.stream(images, resolution))
 
     def stream(
         self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
@@ -98,14 +113,15 @@ class ImageClassifier:
     def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)
         for first in waiting:
-            rows = max(FEWEST_ROWS, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
+            rows = max(FEWEST_IMAGES, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
             yield np.stack([first, *islice(waiting, rows - 1)])
 
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         count = len(images)
-        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_ROWS - count)])
-        logits_BV = self.model(self.model.config.pixels.normalise(pixels.to(self.model.device)))
-        probabilities_BV = logits_BV[:count].softmax(-1).cpu().numpy()
-        if np.isnan(probabilities_BV).any():
+        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_IMAGES - count)])
+        hidden_BD = self.model.hidden(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        logits_BV = self.model.output(with_enough_rows(hidden_BD))
+        if not bool(logits_BV[:count].isfinite().all()):
             raise not_numbers("answers")
+        probabilities_BV: NDArray[np.float32] = logits_BV[:count].softmax(-1).cpu().numpy()
         return probabilities_BV

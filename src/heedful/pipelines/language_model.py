@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals
 from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
+from heedful.pipelines.described import Described
 from heedful.pipelines.text_attention import text_attention
 from heedful.pipelines.text_generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling import text_loss
@@ -41,7 +43,7 @@ class TextScore:
         return self.loss * self.tokens / math.log(2) / self.bytes
 
 
-class LanguageModel:
+class LanguageModel(Described):
     """A model that continues text."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -51,10 +53,20 @@ class LanguageModel:
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self.language = Language(self.model, self.tokenizer)
 
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+        self, prompts: str, options: GenerationOptions | None = None, *, first_index: int = 0
+    ) -> list[str]: ...
+
+    @overload
+    def generate(
+        self, prompts: Sequence[str], options: GenerationOptions | None = None, *, first_index: int = 0
+    ) -> list[list[str]]: ...
+
     def generate(
         self, prompts: str | Sequence[str], options: GenerationOptions | None = None, *, first_index: int = 0
-    ) -> list[list[str]]:
-        """For each prompt the texts that continue it, as many as `options.samples`.
+    ) -> list[str] | list[list[str]]:
+        """For each prompt, or for one, the texts that continue it, as many as `options.samples`.
 
         `first_index` is the number of the first prompt in a longer series: texts are drawn by seed and number.
         """
@@ -64,7 +76,8 @@ class LanguageModel:
         for number, piece in Generation(self.language, texts, options, first_index).run():
             pieces[number].append(piece)
         joined = ["".join(parts) for parts in pieces.values()]
-        return [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
+        found = [joined[first : first + options.samples] for first in range(0, len(joined), options.samples)]
+        return found[0] if isinstance(prompts, str) else found
 
     def stream(self, prompt: str, options: GenerationOptions | None = None) -> Iterator[str]:
         """The text that continues a prompt, piece by piece as it is generated."""
@@ -88,4 +101,6 @@ class LanguageModel:
             raise UserError("there is no text to score")
         with flushed_denormals():
             total, tokens = text_loss(self.model, ids, TOKENS_PER_BATCH)
+        if not math.isfinite(total):
+            raise not_numbers("scores")
         return TextScore(total / tokens, tokens, size)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -30,9 +32,18 @@ class Filling:
 class MaskedLanguageModel(Encoder):
     """A model that guesses hidden words."""
 
-    def fill(self, text: str, top: int = 5) -> list[list[Filling]]:
-        """For each `[MASK]` in a text the likeliest tokens, the likeliest first."""
+    @overload
+    def fill(self, text: str, top: int = 5) -> list[list[Filling]]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def fill(self, text: Iterable[str], top: int = 5) -> list[list[list[Filling]]]: ...
+
+    def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
+        """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
         require(top, "top", 1)
+        return self._filled(text, top) if isinstance(text, str) else [self._filled(each, top) for each in text]
+
+    def _filled(self, text: str, top: int) -> list[list[Filling]]:
         special = self.model.special_tokens
         ids, places = self._encode_masked(text)
         (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)

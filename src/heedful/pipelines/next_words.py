@@ -60,7 +60,7 @@ class NextWords:
             return False
 
         # The end is no word: it is not to come before the next one.
-        options = DecodingOptions(min_length=len(self.prefix) + 1)
+        options = DecodingOptions(beam=1, min_length=len(self.prefix) + 1)
         list(decode_stepwise(self.model, [Request(0, self.source, self.prefix)], options, 1, watch))
         return first
 
@@ -68,7 +68,7 @@ class NextWords:
         self.words = [[] for _ in first]
         requests = [Request(n, self.source, [*self.prefix, token]) for n, token in enumerate(first)]
         if requests:
-            list(decode_stepwise(self.model, requests, DecodingOptions(), len(requests), self._watch))
+            list(decode_stepwise(self.model, requests, DecodingOptions(beam=1), len(requests), self._watch))
 
     def _watch(self, progress: Progress) -> bool:
         """Take in a token of a word; False when it belongs to the next one."""

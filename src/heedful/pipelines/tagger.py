@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -27,10 +28,20 @@ class TaggedWord:
 class Tagger(Encoder):
     """A model that tags words."""
 
+    @overload
+    def tag(  # type: ignore[overload-overlap]
+        self, sentences: str, *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> list[TaggedWord]: ...
+
+    @overload
+    def tag(
+        self, sentences: Iterable[str | Sequence[str]], *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> list[list[TaggedWord]]: ...
+
     def tag(
         self, sentences: str | Iterable[str | Sequence[str]], *, batch_size: int = DEFAULT_BATCH_SIZE
-    ) -> list[list[TaggedWord]]:
-        """Tag the words of sentences, in order; a sentence is a list of words, or a text with spaces between them.
+    ) -> list[TaggedWord] | list[list[TaggedWord]]:
+        """Tag the words of sentences, in order, or those of one text; a sentence may be a list of words.
 
         A sentence that is longer than the model can take is read in pieces.
         """
@@ -49,7 +60,7 @@ class Tagger(Encoder):
         for sentence, its_pieces in zip(words, pieces, strict=True):
             found = [next(logits)[piece.begins] for piece in its_pieces]
             tagged.append(self._tagged(sentence, np.concatenate(found)) if found else [])
-        return tagged
+        return tagged[0] if isinstance(sentences, str) else tagged
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a sentence, and how it tags each word, at its first subword."""

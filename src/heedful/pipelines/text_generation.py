@@ -6,7 +6,6 @@ generated has filled the context, it goes on from its own last half.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from heedful.data.tokenizer import Tokenizer
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.lane import Progress
-from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode_stepwise
 from heedful.errors import UserError
 from heedful.machine import flushed_denormals, one_thread
@@ -46,8 +45,11 @@ class GenerationOptions:
         for name in ("max_tokens", "samples"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}, but must be at least 1")
-        if not 0 <= self.temperature < math.inf:
-            raise UserError(f"temperature is {self.temperature}, but must be 0 or more")
+        if self.temperature and not LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE:
+            raise UserError(
+                f"temperature is {self.temperature}, but must be 0, for the likeliest text, "
+                f"or from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}"
+            )
         # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
         SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
 
@@ -57,7 +59,7 @@ class GenerationOptions:
         sampling = None
         if self.temperature > 0:
             sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
-        return DecodingOptions(sampling=sampling)
+        return DecodingOptions(beam=1, sampling=sampling)
 
 
 class LongPromptWarning(UserWarning):

@@ -4,39 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from heedful.alignment import Alignment
 from heedful.data.tokenizer import words
 from heedful.decoding.hypothesis import Request
+from heedful.pipelines.translation import TranslatedPiece, Translation
 from heedful.segmentation import Piece, space_between
-
-
-@dataclass(frozen=True)
-class TranslatedPiece:
-    """A piece of a text, its translation, and the white space before that."""
-
-    source: str
-    text: str
-    before: str
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
-
-    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
-    `alignment` holds pairs (source word, target word), if asked for. Of a text that was translated in pieces,
-    `pieces` holds them, and `score` is the sum of their log-probabilities.
-    """
-
-    text: str
-    score: float = 0.0
-    tokens: list[str] = field(default_factory=list)
-    token_scores: list[float] = field(default_factory=list)
-    alignment: Alignment | None = None
-    nbest: list[Translation] = field(default_factory=list)
-    pieces: list[TranslatedPiece] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -5,53 +5,47 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise
-
-import numpy as np
-import torch
+from typing import overload
 
 from heedful.alignment import Aligner, Alignment
 from heedful.config import require
 from heedful.data.cleaning import clean_text
 from heedful.data.tokenizer import Tokenizer
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import DecodingOptions, length_penalty
+from heedful.decoding.options import (
+    DEFAULT_BEAM,
+    DEFAULT_LENGTH_PENALTY,
+    DecodingOptions,
+    search_options,
+)
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
 from heedful.inspection.attention_maps import AttentionMaps
 from heedful.machine import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.pipelines.described import Described
 from heedful.pipelines.next_words import NextWord, NextWords
+from heedful.pipelines.translation import Score as Score
+from heedful.pipelines.translation import Translation as Translation
 from heedful.pipelines.translation_attention import translation_attention
-from heedful.pipelines.translation_pieces import PreparedText, Start, Translation, join_pieces
+from heedful.pipelines.translation_pieces import PreparedText, Start, join_pieces
+from heedful.pipelines.translation_scoring import score_pairs
 from heedful.segmentation import Split, SplitLine, Splitter, check_split
 from heedful.sentences import sentence_spans
-from heedful.tasks.translation import collate, token_log_probabilities
 from heedful.tasks.translation_model import TranslationModel
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
 # separate its columns.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
-DEFAULT_BEAM = 5
 DEFAULT_BATCH_SIZE = 128
-# Logits that are in memory at once when given translations are scored.
-SCORED_LOGITS = 2**24
 # A request's number is that of its text times this, plus that of its piece.
 MOST_PIECES = 2**20
 
 
-@dataclass(frozen=True)
-class Score:
-    """The log-probability of a target text given its source, by token, and over the length penalty."""
-
-    log_probability: float
-    token_scores: list[float]
-    score: float
-
-
-class Translator:
+class Translator(Described):
     """A translation model, ready to use."""
 
     def __init__(self, loaded: LoadedModel) -> None:
@@ -61,20 +55,50 @@ class Translator:
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self._aligner: Aligner | None = None
 
-    def translate(
+    @overload
+    def translate(  # type: ignore[overload-overlap]
         self,
-        texts: str | Iterable[str],
+        texts: str,
         options: DecodingOptions | None = None,
         *,
-        beam: int = DEFAULT_BEAM,
-        nbest: int = 1,
+        beam: int | None = None,
+        nbest: int | None = None,
         prefix: str = "",
         alignment: bool = False,
         split: Split = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
         first_index: int = 0,
-    ) -> list[Translation]:
-        """Translate texts, in order; `options` gives full control of the search in place of `beam` and `nbest`.
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        split: Split = "auto",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        split: Split = "auto",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> Translation | list[Translation]:
+        """Translate texts, in order, or one text; `options` has all of the search, in place of `beam` and `nbest`.
 
         A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated
         in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is
@@ -83,7 +107,7 @@ class Translator:
         longer series: samples are drawn by seed and number.
         """
         lines = [texts] if isinstance(texts, str) else list(texts)
-        options = options or DecodingOptions(beam=beam, nbest=nbest)
+        options = search_options(options, beam, nbest)
         prepared = self.prepare(lines, prefix, split)
         requests = [
             request
@@ -97,7 +121,8 @@ class Translator:
             found = {each.index: self._translation(each.source, decoded[each.index], alignment) for each in distinct}
         results = (found[number] for number in numbers)
         ranked = options.sampling is None
-        return [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
+        joined = [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
+        return joined[0] if isinstance(texts, str) else joined
 
     def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[PreparedText]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
@@ -207,34 +232,32 @@ class Translator:
         best = nbest[0]
         return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
 
-    def score(self, sources: Sequence[str], targets: Sequence[str], *, first_index: int = 0) -> list[Score]:
-        """The log-probabilities of given translations; `first_index` is the number of pairs in front of these."""
-        if len(sources) != len(targets):
-            raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
-        pairs = list(
-            zip(
-                self.tokenizer.encode_batch([clean_text(text) for text in sources]),
-                self.tokenizer.encode_batch([clean_text(text) for text in targets]),
-                strict=True,
-            )
-        )
-        limit = self.model.longest_target(0)
-        for number, (source, target) in enumerate(pairs, first_index + 1):
-            if limit is not None and max(len(source), len(target)) > limit:
-                raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
-        order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
-        scores: dict[int, Score] = {}
-        with one_thread(), flushed_denormals(), torch.inference_mode():
-            while order:
-                # The longest target comes first, and bounds the logits of its batch.
-                row = (len(pairs[order[0]][1]) + 1) * self.tokenizer.vocabulary_size
-                size = max(1, min(DEFAULT_BATCH_SIZE, SCORED_LOGITS // row))
-                chosen, order = order[:size], order[size:]
-                source_rows, target_rows = ([np.array(pairs[i][side]) for i in chosen] for side in (0, 1))
-                batch = collate(source_rows, target_rows, self.model.special_tokens)
-                rows = token_log_probabilities(self.model, batch.to(self.model.device))
-                scores.update({i: _score(each.tolist()) for i, each in zip(chosen, rows, strict=True)})
-        return [scores[index] for index in range(len(pairs))]
+    @overload
+    def score(self, sources: str, targets: str, *, length_penalty: float = ..., first_index: int = ...) -> Score: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, length_penalty: float = ..., first_index: int = ...
+    ) -> list[Score]: ...
+
+    def score(
+        self,
+        sources: str | Sequence[str],
+        targets: str | Sequence[str],
+        *,
+        length_penalty: float = DEFAULT_LENGTH_PENALTY,
+        first_index: int = 0,
+    ) -> Score | list[Score]:
+        """The log-probabilities of given translations, or of one, and their scores as decoding has them.
+
+        `first_index` is the number of the pairs before these, in a longer series.
+        """
+        DecodingOptions(length_penalty=length_penalty)  # checks it
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise UserError("one text, but several of the other side: give one of each, or a list of each")
+        return score_pairs(self.model, self.tokenizer, sources, targets, length_penalty, first_index)
 
 
 class LongTextWarning(UserWarning):
@@ -255,8 +278,3 @@ def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[R
     first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
     numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
     return list(first.values()), numbers
-
-
-def _score(token_scores: list[float]) -> Score:
-    total = sum(token_scores)
-    return Score(total, token_scores, total / length_penalty(len(token_scores), 0.6))

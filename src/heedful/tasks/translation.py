@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from heedful.errors import not_numbers
 from heedful.machine import side_by_side
 from heedful.special_tokens import OWN_TOKENS, SpecialTokens
 from heedful.tasks.cross_entropy import linear_cross_entropy
@@ -103,6 +104,8 @@ def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smo
 def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:
     """Per pair, the log-probability of each target token and of the end."""
     logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    if not bool(logits_BTV.isfinite().all()):
+        raise not_numbers("scores")
     labels_BT1 = batch.labels_BT[..., None]
     scores_BT = (logits_BTV.gather(2, labels_BT1) - logits_BTV.logsumexp(2, keepdim=True))[..., 0]
     pad = batch.special_tokens.pad

@@ -105,7 +105,7 @@ def test_the_early_stop_saves_steps(table_model):
 
 @pytest.mark.parametrize("quantum", [0.0, 1.0])
 def test_a_beam_of_one_is_greedy(table_model, quantum):
-    model, options = table_model(13, quantum=quantum), DecodingOptions(max_extra=7)
+    model, options = table_model(13, quantum=quantum), DecodingOptions(beam=1, max_extra=7)
     for source in itertools.product((3, 5, 7), repeat=3):
         tokens, finished = [], False
         while not finished and len(tokens) <= len(source) + 7:
@@ -139,7 +139,7 @@ def test_a_hypothesis_that_does_not_end_is_unfinished(table_model):
 
 def test_a_target_of_the_maximum_length_can_be_finished(table_model):
     model = table_model(11, end_bias=50.0)
-    options = DecodingOptions(min_length=5, max_length=5)
+    options = DecodingOptions(beam=1, min_length=5, max_length=5)
     (found,) = decode_one(model, Request(0, (3,)), options)
     assert (len(found.tokens), found.finished) == (5, True)
 
@@ -155,14 +155,14 @@ def test_the_minimum_length_holds_back_the_end(table_model):
 
 
 def test_a_maximum_length_of_zero_leaves_the_empty_target(table_model):
-    (found,) = decode_one(table_model(11, end_bias=-9.0), Request(0, (3,)), DecodingOptions(max_length=0))
+    (found,) = decode_one(table_model(11, end_bias=-9.0), Request(0, (3,)), DecodingOptions(beam=1, max_length=0))
     assert (found.tokens, found.token_scores, found.score, found.finished) == ([], [], 0.0, False)
-    (found,) = decode_one(table_model(11, end_bias=90.0), Request(0, (3,)), DecodingOptions(max_length=0))
+    (found,) = decode_one(table_model(11, end_bias=90.0), Request(0, (3,)), DecodingOptions(beam=1, max_length=0))
     assert (found.tokens, found.finished) == ([], True)
 
 
 def test_an_empty_source_is_decoded(table_model):
-    (found,) = decode_one(table_model(11), Request(0, ()), DecodingOptions(max_extra=3))
+    (found,) = decode_one(table_model(11), Request(0, ()), DecodingOptions(beam=1, max_extra=3))
     assert len(found.tokens) <= 3
 
 
@@ -175,7 +175,7 @@ def test_a_forced_prefix_is_kept_and_scored(table_model):
 
 def test_a_prefix_may_be_longer_than_the_source_allows_for(table_model):
     prefix = (3, 5, 7) * 29
-    (found,) = decode_one(table_model(11), Request(0, (3,), prefix), DecodingOptions(max_extra=2))
+    (found,) = decode_one(table_model(11), Request(0, (3,), prefix), DecodingOptions(beam=1, max_extra=2))
     assert tuple(found.tokens[:87]) == prefix
     assert len(found.tokens) <= 89
 

@@ -8,7 +8,7 @@ from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.scheduler import Scheduler, decode_stepwise
 
 SETTINGS = {
-    "greedy": DecodingOptions(max_extra=7),
+    "greedy": DecodingOptions(beam=1, max_extra=7),
     "beam": DecodingOptions(beam=5, nbest=3, max_extra=7, min_length=2),
     "sampling": DecodingOptions(max_extra=7, sampling=SamplingOptions(0.8, top_p=0.9)),
 }
@@ -47,7 +47,7 @@ def test_results_are_the_same_whenever_requests_come_and_others_go(table_model, 
 
 def test_lanes_grow_with_what_waits_and_go_when_they_are_idle(table_model):
     model = table_model(17, end_bias=-50.0)
-    scheduler = Scheduler(model, DecodingOptions(max_extra=20), 16)
+    scheduler = Scheduler(model, DecodingOptions(beam=1, max_extra=20), 16)
     scheduler.add([Request(0, [5])])
     scheduler.step()
     assert scheduler.num_slots == 1
@@ -84,7 +84,7 @@ def test_a_request_has_its_own_limit_and_its_own_random_numbers(table_model):
 
 def test_who_watches_sees_every_token_and_may_give_up(table_model):
     model = table_model(17, end_bias=-50.0)
-    (whole,) = decode(model, [Request(0, [5])], DecodingOptions(max_length=11), 1)
+    (whole,) = decode(model, [Request(0, [5])], DecodingOptions(beam=1, max_length=11), 1)
     seen = []
 
     def watch(progress):
@@ -94,7 +94,9 @@ def test_who_watches_sees_every_token_and_may_give_up(table_model):
         assert [token for token, _ in seen] == progress.tokens
         return len(seen) < 7
 
-    results = [each for step in decode_stepwise(model, [Request(0, [5])], DecodingOptions(), 3, watch) for each in step]
+    results = [
+        each for step in decode_stepwise(model, [Request(0, [5])], DecodingOptions(beam=1), 3, watch) for each in step
+    ]
     assert results == []
     assert seen == list(zip(whole.hypotheses[0].tokens[:7], whole.hypotheses[0].token_scores[:7], strict=True))
 

@@ -18,11 +18,11 @@ def test_options_in_range_are_taken(beam, nbest, alpha, shortest, extra):
     )
     assert options.rows == beam + nbest
     assert options.longest_target(7) == shortest + extra
-    assert DecodingOptions(max_extra=extra).longest_target(7) == 7 + extra
+    assert DecodingOptions(beam=1, max_extra=extra).longest_target(7) == 7 + extra
 
 
 @given(
-    st.floats(0, exclude_min=True, allow_infinity=False),
+    st.floats(0.001, 100),
     st.none() | sizes,
     st.none() | st.floats(0, 1, exclude_min=True),
     st.integers(0, 2**64 - 1),
@@ -53,7 +53,7 @@ def test_an_option_out_of_range_is_named_with_its_value(name, value):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("temperature", bad) for bad in (0, -1.0, math.nan, math.inf, "hot")],
+        *[("temperature", bad) for bad in (0, -1.0, 1e-40, 101, math.nan, math.inf, "hot")],
         *[("top_k", bad) for bad in (0, -5, 2.5)],
         *[("top_p", bad) for bad in (0.0, 1.01, -0.5, math.nan)],
         *[("seed", bad) for bad in (-1, 2**64, 0.5, None)],
@@ -70,14 +70,21 @@ def test_options_that_contradict_each_other_are_refused():
     with pytest.raises(UserError, match=r"beam is 2, but sampling .* set nbest"):
         DecodingOptions(beam=2, sampling=SamplingOptions())
     with pytest.raises(UserError, match="min_length is 8, more than max_length, which is 7"):
-        DecodingOptions(min_length=8, max_length=7)
+        DecodingOptions(beam=1, min_length=8, max_length=7)
+
+
+def test_the_default_is_that_of_translating_and_sampling_has_no_beam():
+    assert DecodingOptions().beam == 5
+    assert DecodingOptions(sampling=SamplingOptions()) == DecodingOptions(beam=1, sampling=SamplingOptions())
+    with pytest.raises(UserError, match="beam is 5, but sampling"):
+        DecodingOptions(beam=5, sampling=SamplingOptions())
 
 
 def test_longest_target_is_fifty_tokens_more_unless_said_otherwise():
-    assert DecodingOptions().longest_target(13) == 63
-    assert DecodingOptions(max_extra=3).longest_target(13) == 16
-    assert DecodingOptions(max_length=5).longest_target(13) == 5
-    assert DecodingOptions(min_length=71).longest_target(13) == 71
+    assert DecodingOptions(beam=1).longest_target(13) == 63
+    assert DecodingOptions(beam=1, max_extra=3).longest_target(13) == 16
+    assert DecodingOptions(beam=1, max_length=5).longest_target(13) == 5
+    assert DecodingOptions(beam=1, min_length=71).longest_target(13) == 71
 
 
 def test_length_penalty_is_that_of_the_paper():
@@ -94,10 +101,10 @@ def test_requests_are_checked(table_model):
     with pytest.raises(UserError, match="index is -1"):
         Request(-1, [5])
     with pytest.raises(UserError, match="request 3: its forced prefix has 3 tokens, more than the 2"):
-        list(decode(table_model(7), [Request(3, [5], [4, 4, 4])], DecodingOptions(max_length=2), 1))
+        list(decode(table_model(7), [Request(3, [5], [4, 4, 4])], DecodingOptions(beam=1, max_length=2), 1))
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True])
 def test_max_sentences_is_checked_at_once(table_model, bad):
     with pytest.raises(UserError, match=r"max_sentences is .* whole number from 1 up"):
-        decode(table_model(7), [], DecodingOptions(), bad)
+        decode(table_model(7), [], DecodingOptions(beam=1), bad)

@@ -27,4 +27,4 @@ def test_scores_that_are_not_numbers_are_an_error(table_model):
     model = table_model(11)
     model.step = lambda *arguments: table_model.step(model, *arguments) * float("nan")
     with pytest.raises(UserError, match=r"not numbers \(NaN\)"):
-        list(decode(model, [Request(0, (3,))], DecodingOptions(), 1))
+        list(decode(model, [Request(0, (3,))], DecodingOptions(beam=1), 1))

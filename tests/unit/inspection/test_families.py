@@ -201,7 +201,7 @@ def test_probabilities_are_those_of_the_logits(case: Case, found: AttentionMaps)
 def test_a_translation_is_decoded_as_translate_does() -> None:
     torch.manual_seed(5)
     pipeline = encoder_decoder().pipeline
-    translated = pipeline.translate(SOURCE)[0]
+    translated = pipeline.translate(SOURCE)
     found = pipeline.attention(SOURCE)
     labels = found.sequences["target"].labels
     assert labels[:-1] == translated.tokens and labels[-1] == "⟨end⟩"
@@ -247,7 +247,7 @@ def test_answers_are_those_of_the_pipelines() -> None:
     assert (answer.token, answer.probability) == (expected.label, pytest.approx(expected.probability, abs=1e-5))
     assert [label for label, _ in answer.runners_up] == [label for label, _ in expected.ranking[1:]]
     tags = [(each.token, pytest.approx(each.probability, abs=1e-5)) for each in tagger.attention(SOURCE).outputs]
-    assert tags == [(word.tag, word.probability) for word in tagger.tag(SOURCE)[0]]
+    assert tags == [(word.tag, word.probability) for word in tagger.tag(SOURCE)]
     guesses = masked.attention("the [MASK] dog [MASK]")
     assert [guesses.sequences["source"].labels[each.place[1]] for each in guesses.outputs] == ["⟨mask⟩"] * 2
     assert masked.attention(SOURCE).outputs == ()

@@ -94,7 +94,9 @@ def test_marian_finds_the_same_translations(tmp_path: Path) -> None:
     ours = read_folder(tmp_path / "theirs").loaded.network
     source = torch.randint(1, 58, (5, 7), generator=torch.Generator().manual_seed(2))
     requests = [Request(number, row.tolist()) for number, row in enumerate(source)]
-    found = {each.index: each.hypotheses[0] for each in decode(ours, requests, DecodingOptions(max_length=11), 3)}
+    found = {
+        each.index: each.hypotheses[0] for each in decode(ours, requests, DecodingOptions(beam=1, max_length=11), 3)
+    }
     ended = torch.cat([source, torch.zeros(5, 1, dtype=torch.long)], dim=1)
     theirs = reference.generate(
         ended, num_beams=1, do_sample=False, max_new_tokens=11, bad_words_ids=[[58]], forced_eos_token_id=None
@@ -175,3 +177,24 @@ def test_a_type_that_is_not_imported_is_told_which_are(kind: str | None, tmp_pat
     message = run("import", tmp_path / "theirs", tmp_path / "ours", code=2).stderr
     assert b"heedful imports bert, gpt2, marian, vit, xlnet" in message
     assert b"did you mean" not in message
+
+
+@torch.inference_mode()
+def test_without_a_prompt_a_text_begins_with_the_start_token_as_theirs_does(tmp_path: Path) -> None:
+    from heedful.decoding import DecodingOptions, Request, decode
+
+    reference = gpt2(tmp_path / "theirs", bos_token_id=7, eos_token_id=52, pad_token_id=51)
+    ours = read_folder(tmp_path / "theirs").loaded.network
+    options = DecodingOptions(beam=1, min_length=11, max_length=11)
+    ((found,),) = [each.hypotheses for each in decode(ours, [Request(0, [])], options, 1)]
+    theirs = reference.generate(do_sample=False, min_new_tokens=11, max_new_tokens=11, bad_words_ids=[[7], [51]])
+    assert theirs[0].tolist() == [7, *found.tokens]
+
+
+@pytest.mark.parametrize("key", ["bos_token_id", "eos_token_id", "pad_token_id"])
+def test_a_token_outside_the_vocabulary_is_refused_with_file_and_key(tmp_path: Path, key: str) -> None:
+    gpt2(tmp_path / "theirs")
+    file = tmp_path / "theirs" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: 53}))
+    with pytest.raises(UserError, match=rf"config.json: {key} is 53, but must be a whole number from 0 to 52"):
+        read_folder(tmp_path / "theirs")

@@ -57,9 +57,9 @@ def test_there_is_no_longest_target() -> None:
 
 def test_a_decoding_state_is_as_large_as_planned() -> None:
     network = model(decoder=RecurrentStackConfig(3))
-    state = network.new_state(7, 5, 120, 120)
+    state = network.new_state(7, 5, 128, 128)
     taken = sum(4 * tensor.numel() for tensor in (state.keys, state.memory, state.states))
-    assert taken == 7 * network.decoding_bytes(5, 120)
+    assert taken == 7 * network.decoding_bytes(5, 128)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

@@ -37,7 +37,7 @@ def test_int8_is_refused(model: LanguageModel, tmp_path: Path) -> None:
 def test_what_is_streamed_is_what_is_generated(model: LanguageModel) -> None:
     for seed in range(3):
         options = GenerationOptions(max_tokens=61, seed=seed)
-        assert "".join(model.stream("the dog", options)) == model.generate("the dog", options)[0][0]
+        assert "".join(model.stream("the dog", options)) == model.generate("the dog", options)[0]
 
 
 def test_samples_differ_and_come_again_from_the_same_seed(model: LanguageModel) -> None:
@@ -51,7 +51,7 @@ def test_samples_differ_and_come_again_from_the_same_seed(model: LanguageModel) 
 def test_text_goes_on_beyond_the_context(model: LanguageModel) -> None:
     """Without a limit of positions a text goes on as it is; with one, from the last half of its context."""
     options = GenerationOptions(max_tokens=31, temperature=0.0)
-    (text,) = model.generate("the", options)[0]
+    (text,) = model.generate("the", options)
     network, tokens = model.model, model.tokenizer.encode("the")
     expected: list[int] = []
     while len(expected) < 31:
@@ -79,14 +79,14 @@ def test_a_prompt_longer_than_the_context_is_cut_with_a_warning(model: LanguageM
 
 
 def test_a_stop_string_ends_the_text_before_it(model: LanguageModel) -> None:
-    whole = model.generate("the", GenerationOptions(max_tokens=37, seed=5))[0][0]
+    whole = model.generate("the", GenerationOptions(max_tokens=37, seed=5))[0]
     stop = whole[len(whole) // 2 :][:2]
-    found = model.generate("the", GenerationOptions(max_tokens=37, seed=5, stop=(stop,)))[0][0]
+    found = model.generate("the", GenerationOptions(max_tokens=37, seed=5, stop=(stop,)))[0]
     assert found == whole[: whole.index(stop)]
 
 
 def test_no_prompt_begins_a_new_document(model: LanguageModel) -> None:
-    assert model.generate("", GenerationOptions(max_tokens=5))[0][0]
+    assert model.generate("", GenerationOptions(max_tokens=5))[0]
 
 
 def test_scores_count_every_token_and_the_end(model: LanguageModel) -> None:
@@ -104,3 +104,25 @@ def test_scores_count_every_token_and_the_end(model: LanguageModel) -> None:
 def test_wrong_options_are_refused(wrong: dict) -> None:
     with pytest.raises(UserError, match=next(iter(wrong))):
         GenerationOptions(**wrong)
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 1e-5, 101, float("nan"), -1])
+def test_a_temperature_out_of_range_is_refused(model: LanguageModel, tmp_path: Path, run, temperature: float) -> None:
+    with pytest.raises(
+        UserError, match=r"temperature is .*, but must be 0, for the likeliest text, or from 0.001 to 100"
+    ):
+        GenerationOptions(temperature=temperature)
+    save_model_folder(tmp_path / "model", model.model, model.tokenizer, model.config, "")
+    result = run("generate", tmp_path / "model", "the", f"--temperature={temperature}", code=2)
+    assert b"temperature is" in result.stderr
+
+
+def test_samples_end_at_the_lowest_and_the_highest_temperature(model: LanguageModel) -> None:
+    for temperature in (0.001, 100):
+        options = GenerationOptions(max_tokens=23, temperature=temperature, samples=3)
+        assert len(model.generate("the", options)) == 3
+
+
+def test_one_prompt_gives_its_texts(model: LanguageModel) -> None:
+    options = GenerationOptions(max_tokens=5, samples=2)
+    assert model.generate("the", options) == model.generate(["the"], options)[0]

@@ -48,7 +48,7 @@ def test_one_translation_per_text_and_blank_for_blank(translator: Translator) ->
 
 
 def test_a_single_text_is_fine(translator: Translator) -> None:
-    assert translator.translate("dog")[0].text == translator.translate(["dog"])[0].text
+    assert translator.translate("dog").text == translator.translate(["dog"])[0].text
 
 
 def test_scores_need_counterparts(translator: Translator) -> None:
@@ -59,7 +59,7 @@ def test_scores_need_counterparts(translator: Translator) -> None:
 def test_long_texts_are_translated_in_pieces_with_joined_alignments(translator: Translator) -> None:
     text = "the red dog is red " * 9
     with pytest.warns(LongTextWarning, match="subwords without an end of a sentence, and the model takes 23") as caught:
-        (found,) = translator.translate(["dog", text], DecodingOptions(max_length=7), alignment=True)[1:]
+        (found,) = translator.translate(["dog", text], DecodingOptions(beam=1, max_length=7), alignment=True)[1:]
     assert caught[0].message.index == 1
     assert found.alignment is not None
     assert max(source for source, _ in found.alignment) > 9
@@ -72,7 +72,7 @@ def test_a_model_can_take_longer_texts_when_told(translator: Translator) -> None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            (found,) = translator.translate(text, DecodingOptions(max_length=3), split="none")
+            found = translator.translate(text, DecodingOptions(beam=1, max_length=3), split="none")
         assert len(found.tokens) <= 3  # one piece of at most so many, not several joined
     finally:
         translator.model.resize_positions(23)
@@ -95,7 +95,7 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
 def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
     sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
     together = translator.score(sources, targets)
-    monkeypatch.setattr("heedful.pipelines.translator.SCORED_LOGITS", 1)
+    monkeypatch.setattr("heedful.pipelines.translation_scoring.SCORED_LOGITS", 1)
     alone = translator.score(sources, targets)
     for one, other in zip(together, alone, strict=True):
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)

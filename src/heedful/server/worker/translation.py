@@ -9,7 +9,8 @@ from typing import Any
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import Progress
 from heedful.decoding.options import DecodingOptions
-from heedful.pipelines.translation_pieces import PreparedText, Translation
+from heedful.pipelines.translation import Translation
+from heedful.pipelines.translation_pieces import PreparedText
 from heedful.pipelines.translator import Translator
 from heedful.server.messages import Run
 from heedful.server.worker.engine import Engine

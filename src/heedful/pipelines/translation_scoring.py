@@ -1,0 +1,63 @@
+"""How likely a translation model finds given translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from heedful.data.cleaning import clean_text
+from heedful.data.tokenizer import Tokenizer
+from heedful.decoding.options import length_penalty
+from heedful.errors import UserError
+from heedful.machine import flushed_denormals, one_thread
+from heedful.pipelines.translation import Score
+from heedful.tasks.translation import collate, token_log_probabilities
+from heedful.tasks.translation_model import TranslationModel
+
+MOST_PAIRS = 128
+# Logits that are in memory at once when given translations are scored.
+SCORED_LOGITS = 2**24
+
+
+def score_pairs(
+    model: TranslationModel,
+    tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    alpha: float,
+    first_index: int = 0,
+) -> list[Score]:
+    """The scores of targets given their sources, over the length penalty of that alpha; they count from `first_index`."""
+    if len(sources) != len(targets):
+        raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
+    pairs = list(
+        zip(
+            tokenizer.encode_batch([clean_text(text) for text in sources]),
+            tokenizer.encode_batch([clean_text(text) for text in targets]),
+            strict=True,
+        )
+    )
+    limit = model.longest_target(0)
+    for number, (source, target) in enumerate(pairs, first_index + 1):
+        if limit is not None and max(len(source), len(target)) > limit:
+            raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
+    order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
+    scores: dict[int, Score] = {}
+    with one_thread(), flushed_denormals(), torch.inference_mode():
+        while order:
+            # The longest target comes first, and bounds the logits of its batch.
+            row = (len(pairs[order[0]][1]) + 1) * tokenizer.vocabulary_size
+            size = max(1, min(MOST_PAIRS, SCORED_LOGITS // row))
+            chosen, order = order[:size], order[size:]
+            source_rows, target_rows = ([np.array(pairs[i][side]) for i in chosen] for side in (0, 1))
+            batch = collate(source_rows, target_rows, model.special_tokens)
+            rows = token_log_probabilities(model, batch.to(model.device))
+            scores.update({i: _score(each.tolist(), alpha) for i, each in zip(chosen, rows, strict=True)})
+    return [scores[index] for index in range(len(pairs))]
+
+
+def _score(token_scores: list[float], alpha: float) -> Score:
+    total = sum(token_scores)
+    return Score(total, token_scores, total / length_penalty(len(token_scores), alpha))
