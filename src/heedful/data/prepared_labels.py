@@ -65,15 +65,16 @@ class PreparedLabels:
     key: str
     facts: dict[str, Any]
     report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @property
     def messages(self) -> list[str]:
         """What was changed or left out, in words."""
-        hits = self.facts["hits"]
-        if not hits:
-            return []
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-        return [f"lines that were changed or left out: {counts}; each is listed in {self.report}"]
+        messages = [self.remark] if self.remark else []
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed or left out: {counts}; each is listed in {self.report}")
+        return messages
 
 
 class LabelOptions(NamedTuple):
@@ -112,7 +113,8 @@ def _open(prepared: PreparedFolder, report: Path) -> PreparedLabels:
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
     dtype = token_dtype(tokenizer.vocabulary_size)
     train, valid = (LabelledExamples.open(prepared.path / part, dtype) for part in ("train", "valid"))
-    return PreparedLabels(train, valid, tuple(facts["labels"]), tokenizer, prepared.key, facts, report)
+    labels = tuple(facts["labels"])
+    return PreparedLabels(train, valid, labels, tokenizer, prepared.key, facts, report, prepared.remark)
 
 
 class _Preparation:

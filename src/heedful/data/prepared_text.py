@@ -49,15 +49,16 @@ class PreparedText:
     key: str
     facts: dict[str, Any]
     report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @property
     def messages(self) -> list[str]:
         """What was changed, in words."""
-        hits = self.facts["hits"]
-        if not hits:
-            return []
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-        return [f"lines that were changed: {counts}; each is listed in {self.report}"]
+        messages = [self.remark] if self.remark else []
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed: {counts}; each is listed in {self.report}")
+        return messages
 
 
 def prepare_text(
@@ -90,7 +91,7 @@ def _open(prepared: PreparedFolder, report: Path) -> PreparedText:
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", special)
     dtype = token_dtype(tokenizer.vocabulary_size)
     train, valid = (mapped_ids(prepared.path / f"{part}.bin", dtype) for part in ("train", "valid"))
-    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report)
+    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report, prepared.remark)
 
 
 def _make(

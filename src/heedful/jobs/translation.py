@@ -101,7 +101,8 @@ class PreparedTranslationJob:
         """What was changed or left out, in words."""
         summary = self.data.report
         parts = {"training": summary.train_files, "validation": summary.valid_files}
-        messages = [f"{name} files: {counts}" for name, counts in parts.items() if counts]
+        messages = [self.data.remark] if self.data.remark else []
+        messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
         if any(counts and counts.hits for counts in parts.values()):
             messages.append(f"every one of these lines is listed in {self.report}")
         return messages
