@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from heedful.data.text_files import MAX_LINE_BYTES, expand_files, read_lines, unpacked_blocks
+from heedful.data.corpus_file import CorpusFile
+from heedful.data.encodings import LineCensus
+from heedful.data.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
 from heedful.errors import UserError
 
 
@@ -18,11 +20,12 @@ def one_file(pattern: str) -> Path:
     return Path(files[0])
 
 
-def read_texts(pattern: str) -> list[str]:
+def read_texts(pattern: str, encoding: str | None = None) -> list[str]:
     """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD, with a remark."""
     path = one_file(pattern)
     texts = []
-    for number, line in enumerate(read_lines(path), 1):
+    blocks = list(CorpusFile(str(path), path, encoding).line_blocks())  # all, so that a file is refused before remarks
+    for number, line in enumerate((line for lines in blocks for line in lines), 1):
         if len(line) > MAX_LINE_BYTES:
             raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")
         try:
@@ -33,9 +36,9 @@ def read_texts(pattern: str) -> list[str]:
     return texts
 
 
-def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
+def read_aligned(source: str, target: str, encoding: str | None = None) -> tuple[list[str], list[str]]:
     """The lines of two files that must have equally many."""
-    sources, targets = read_texts(source), read_texts(target)
+    sources, targets = read_texts(source, encoding), read_texts(target, encoding)
     if len(sources) != len(targets):
         raise UserError(
             f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: each line needs its counterpart"
@@ -45,11 +48,14 @@ def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-def read_whole_texts(patterns: tuple[str, ...]) -> list[str]:
+def read_whole_texts(patterns: tuple[str, ...], encoding: str | None = None) -> list[str]:
     """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
     texts = []
     for file in expand_files(patterns):
-        raw = b"".join(unpacked_blocks(file)).replace(b"\r\n", b"\n")
+        raw = b"".join(unpacked_blocks(file, encoding)).replace(b"\r\n", b"\n")
+        census = LineCensus(file, encoding)
+        census.look(raw)
+        census.finish()
         text = raw.decode("utf-8", "replace")
         if text.encode("utf-8") != raw:
             click.echo(f"heedful: {file} is not valid UTF-8: read with U+FFFD", err=True)

@@ -12,3 +12,23 @@ def precision_option(help_text: str) -> Callable[[Any], Any]:
     """`--precision`: what a model computes with."""
     choices = click.Choice(["fp32", "int8"])
     return click.option("--precision", type=choices, default="fp32", show_default=True, help=help_text)
+
+
+def encoding_option(command: Any) -> Any:
+    """`--encoding`: what text files are written in."""
+    return click.option(
+        "--encoding", metavar="NAME", help="Of the text files, such as iso-8859-1; by default utf-8, or by their mark."
+    )(command)
+
+
+def row_options(command: Any) -> Any:
+    """`--columns`, `--header` and `--delimiter`: how table files are laid out."""
+    for option in (
+        click.option(
+            "--delimiter", metavar="SIGN", help="Between columns: tab, comma, semicolon, pipe, space, or a sign."
+        ),
+        click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
+        click.option("--columns", metavar="LIST", help="Which columns to read, by number or name: 2,1 or label,text."),
+    ):
+        command = option(command)
+    return command

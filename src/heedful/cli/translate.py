@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.files import one_file
-from heedful.cli.options import precision_option
+from heedful.cli.options import encoding_option, precision_option
 from heedful.cli.startup import imports_that_stay
+from heedful.data.encodings import as_utf8, check_encoding
 from heedful.data.text_files import STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Read from a file (.gz, .xz too) in place of standard input.",
 )
+@encoding_option
 @click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
 @click.option(
     "--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step; 1 is greedy search."
@@ -89,13 +91,16 @@ def translate(model: str, input_file: str | None, output_file: str | None, **opt
     with imports_that_stay():
         from heedful.line_translation import translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
+    check_encoding(options["encoding"])
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
         if input_file and input_file != STANDARD_INPUT:
-            read = partial(next, unpacked_blocks(one_file(input_file)), b"")
+            read = partial(next, unpacked_blocks(one_file(input_file), options["encoding"]), b"")
         else:
             # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
             read = partial(io.FileIO(sys.stdin.fileno(), closefd=False).read, READ_BYTES)
+            if options["encoding"]:
+                read = partial(next, as_utf8(iter(read, b""), "standard input", options["encoding"]), b"")
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
         advance, tell = stack.enter_context(_line_count())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.text_files import unpacked_blocks
+from heedful.data.text_files import unpacked_bytes
 from heedful.errors import UserError
 
 UNSIGNED_BYTES = 8
@@ -25,7 +25,7 @@ class IdxFile:
     def open(cls, path: Path) -> "IdxFile":
         """Read the header: two zeros, the type of the values, the number of axes, and the length of each."""
         header = b""
-        for block in unpacked_blocks(path):
+        for block in unpacked_bytes(path):
             header += block
             if len(header) >= 4 and len(header) >= 4 + 4 * header[3]:
                 break
@@ -40,7 +40,7 @@ class IdxFile:
         shape = self.shape[1:]
         size, left = math.prod(shape), self.shape[0]
         skip, rest = 4 + 4 * len(self.shape), b""
-        for block in unpacked_blocks(self.path):
+        for block in unpacked_bytes(self.path):
             rest += block
             if skip:
                 skip, rest = max(0, skip - len(rest)), rest[skip:]

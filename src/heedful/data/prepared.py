@@ -10,7 +10,14 @@ from heedful.data.corpus import ParallelCorpus
 from heedful.data.corpus_encoder import CorpusEncoder
 from heedful.data.pairs import PairsWriter, PreparedPairs
 from heedful.data.passes import FILES_CHANGED, SecondPass, first_pass
-from heedful.data.prepared_folder import complete, content_key, made_anew, read_prepared, refuse_other_data
+from heedful.data.prepared_folder import (
+    complete,
+    content_key,
+    made_anew,
+    read_prepared,
+    reading_choices,
+    refuse_other_data,
+)
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME, CorpusCounts, DataSummary, Report
 from heedful.data.selection import Fate, decide_fates, read_keys
@@ -149,6 +156,11 @@ def _prepare(
         valid.num_pairs,
         train.num_tokens,
         tokenizer.vocabulary_size,
+        tuple(
+            f"{name} is read as {layout.description(corpus.wanted)}"
+            for corpus in corpora
+            for name, layout in corpus.layouts().items()
+        ),
     )
     _require_pairs(train.num_pairs, "for training", summary.train_files, report)
     _require_pairs(valid.num_pairs, "for validation", valid_counts or summary.train_files, report)
@@ -170,8 +182,10 @@ def _content_key(
     """A key that changes with the bytes of the files, with the options, and with a given tokenizer."""
     layout = [[len(group) for group in corpus.groups] for corpus in corpora]
     given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
-    files = [file.path for corpus in corpora for file in corpus.files]
-    return content_key([FORMAT, layout, asdict(options), given], files, progress)
+    files = [file for corpus in corpora for file in corpus.files]
+    tables = [asdict(table) for corpus in corpora for table in corpus.layouts().values()]
+    choices = [FORMAT, layout, asdict(options), given, *reading_choices(files, tables)]
+    return content_key(choices, [file.path for file in files], progress)
 
 
 def _remove(*folders: Path) -> None:

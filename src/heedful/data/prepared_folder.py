@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.checksums import find_damage, flush_folder_to_disk, seal_folder
+from heedful.data.corpus_file import CorpusFile
 from heedful.data.progress import ThrottledProgress
 from heedful.data.text_files import read_raw_blocks
 from heedful.errors import UserError
@@ -26,6 +27,12 @@ class PreparedFolder:
     key: str
     facts: dict[str, Any]
     remark: str | None = None
+
+
+def reading_choices(files: Sequence[CorpusFile], layouts: Sequence[object] = ()) -> list[object]:
+    """What belongs into a key of how files are read; nothing, if they are UTF-8 and laid out as usual."""
+    encodings = [file.encoding for file in files]
+    return [encodings, list(layouts)] if any(encodings) or layouts else []
 
 
 def content_key(options: object, files: Sequence[Path], progress: ThrottledProgress) -> str:

@@ -18,6 +18,7 @@ from heedful.data.labelled_images import LabelledImage, LabelledImages
 from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME
+from heedful.data.small_data import warning_of_few
 from heedful.errors import UserError
 
 FORMAT = 2
@@ -68,7 +69,8 @@ class PreparedImages:
         counts = ", ".join(f"{rule} {count:,}" for rule, count in left_out.items())
         messages = [self.remark] if self.remark else []
         messages += [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
-        return messages + ([f"classes without any image to train on: {', '.join(empty)}"] if empty else [])
+        messages += [f"classes without any image to train on: {', '.join(empty)}"] if empty else []
+        return messages + warning_of_few(len(self.set.train), "images")
 
 
 class ImageReport:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from heedful.data.documents import Documents, DocumentUnit
+from heedful.data.encodings import check_encoding
 from heedful.data.prepared_text import PreparedText, TextOptions, TokenizerKind, prepare_text
 from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
@@ -31,6 +32,7 @@ class TextData:
     valid_text: tuple[str, ...] = ()
     document: DocumentUnit = "file"
     tokenizer: TokenizerKind = "subwords"
+    encoding: str | None = None
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -41,6 +43,7 @@ class TextData:
         """Raise a UserError for files that are missing."""
         if not self.text:
             raise UserError("no data: give --text with one or more text files")
+        check_encoding(self.encoding)
         expand_files(self.text + self.valid_text)
 
     def base_settings(self) -> dict[str, Any]:
@@ -52,8 +55,10 @@ class TextData:
     ) -> PreparedLanguageJob:
         """Split and encode the text."""
         spooled = folder / "spooled"
-        train = Documents.from_files(self.text, self.document, spooled / "train")
-        valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
+        train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
+        valid = None
+        if self.valid_text:
+            valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
         data = prepare_text(train, valid, folder, options, progress, expected_key)
         return PreparedLanguageJob(data, self.tokenizer)

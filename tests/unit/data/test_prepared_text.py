@@ -62,9 +62,10 @@ def test_of_many_documents_some_are_held_out_and_equal_ones_together(tmp_path: P
 
 
 def test_bad_bytes_and_control_characters_are_listed_with_file_and_line(tmp_path: Path) -> None:
-    content = b"good\nb\xffd\nnull\x00 here\ngood\n" * 2
+    few = b"good\nb\xffd\nnull\x00 here\ngood\n" * 2
+    content = few + b"good\n" * 200  # more than a hundredth of such lines would be refused
     found = prepare(tmp_path, {"a.txt": content}, valid=b"x\n")
-    assert documents(found, found.train)[0] == "good\nb\ufffdd\nnull  here\ngood\n" * 2
+    assert documents(found, found.train)[0] == "good\nb\ufffdd\nnull  here\ngood\n" * 2 + "good\n" * 200
     rows = [json.loads(line) for line in (tmp_path / "run" / "data-report.jsonl").read_text().splitlines()]
     assert [(row["rule"], row["line"]) for row in rows] == [
         ("invalid UTF-8", 2),
