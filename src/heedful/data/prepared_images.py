@@ -18,7 +18,6 @@ from heedful.data.labelled_images import LabelledImage, LabelledImages
 from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME
-from heedful.data.small_data import warning_of_few
 from heedful.errors import UserError
 
 FORMAT = 2
@@ -69,8 +68,7 @@ class PreparedImages:
         counts = ", ".join(f"{rule} {count:,}" for rule, count in left_out.items())
         messages = [self.remark] if self.remark else []
         messages += [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
-        messages += [f"classes without any image to train on: {', '.join(empty)}"] if empty else []
-        return messages + warning_of_few(len(self.set.train), "images")
+        return messages + ([f"classes without any image to train on: {', '.join(empty)}"] if empty else [])
 
 
 class ImageReport:
@@ -148,7 +146,7 @@ def _make(
     with (partial / "images.bin").open("wb") as out, ThreadPoolExecutor() as pool:
         for source in sources:
             for stranger in source.strangers:
-                report.note("no image", str(stranger), "its name does not end as that of an image")
+                report.note("no image", str(stranger), "its name does not end as that of an image that is read")
             for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
                 # The validation images may lack a class, so that theirs are numbered otherwise.

@@ -89,9 +89,11 @@ TAGGED_WORDS = WantedColumns((WORD_NAMES, TAG_NAMES), "a word, a tab or a space,
 
 def wanted_pair(source_language: str | None, target_language: str | None) -> WantedColumns:
     """The columns of a source and its translation, which a header may also call by their languages."""
-    source = ("source", "src", *([source_language.lower()] if source_language else []))
-    target = ("target", "tgt", "trg", "translation", *([target_language.lower()] if target_language else []))
-    return WantedColumns((source, target), "a source, a tab and its translation per line")
+    languages = (name.lower() if name else None for name in (source_language, target_language))
+    by_language = ([name, f"translation.{name}"] if name else [] for name in languages)
+    usual = (("source", "src"), ("target", "tgt", "trg"))
+    roles = tuple((*names, *others) for names, others in zip(usual, by_language, strict=True))
+    return WantedColumns(roles, "a source, a tab and its translation per line")
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,11 @@ class _Search:
             return None
         names = self.options.column_names()
         if names is None:
-            keys = list(first)
+            keys = [
+                name
+                for key, value in first.items()
+                for name in ([f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key])
+            ]
             places = self.wanted.placed(keys)
             if places is None:
                 raise self._which_columns(keys)
@@ -188,6 +194,7 @@ class _Search:
             columns = (0, len(first) - 1)  # what is to be learned comes last, as in the files of CoNLL
         if max(columns[: self.wanted.needed]) >= len(first) and (header or self._lacking(separator, kind, columns)):
             raise self.unexpected()
+        columns = columns[:2] if takes_rest else columns
         cells = len(first) if separator == " " and not takes_rest else None
         return RowLayout(kind, separator, header, columns, cells, takes_rest)
 
