@@ -59,7 +59,7 @@ def check_encoding(name: str | None) -> None:
     if name is None:
         return
     try:
-        b"".decode(name)
+        "a".encode(name)
     except (LookupError, ValueError):
         raise UserError(f"--encoding {name!r} is not the name of an encoding: {nearest(name, _KNOWN)}") from None
 

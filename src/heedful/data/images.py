@@ -37,11 +37,16 @@ def image_endings() -> frozenset[str]:
 def read_image(image: ImageInput | BinaryIO) -> Image.Image:
     """An image that is opened but, if it is a file, not yet decoded; another format or too many pixels are errors."""
     opened = _opened(image)
+    reason = None
     if opened.format not in (None, *FORMATS, _JPEG_SERIES):
-        raise ValueError(f"its format is {opened.format}: expected one of {', '.join(FORMATS)}")
-    if opened.width * opened.height > MOST_PIXELS:
-        raise ValueError(f"it has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}: scale it down")
-    return opened
+        reason = f"its format is {opened.format}: expected one of {', '.join(FORMATS)}"
+    elif opened.width * opened.height > MOST_PIXELS:
+        reason = f"it has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}: scale it down"
+    if reason is None:
+        return opened
+    if opened is not image:  # somebody else's stays open
+        opened.close()
+    raise ValueError(reason)
 
 
 def _opened(image: ImageInput | BinaryIO) -> Image.Image:

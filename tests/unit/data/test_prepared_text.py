@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,24 @@ def test_whole_texts_come_back_from_their_tokens(text: str) -> None:
 
 
 _TOKENIZER = Tokenizer.train(["the red dog", "déjà vu\n\n"], 300, whole_texts=True)
+
+
+@pytest.mark.parametrize("letters", ["abcdefgh", "一只狗在公园里奔跑天气很好", "äöüß"])
+def test_text_without_any_break_is_read_in_bounded_parts(letters: str, tmp_path: Path) -> None:
+    text = letters * ((3 << 20) // len(letters.encode()))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    parts = list(Documents.from_files((str(tmp_path / "a.txt"),), "file", tmp_path / "spooled").parts(None))
+    assert "".join(part.text for part in parts) == text
+    assert max(len(part.text.encode()) for part in parts) <= 1 << 20
+
+
+def test_subwords_of_text_without_any_break_are_learned_in_linear_time() -> None:
+    random = np.random.default_rng(1)
+    seconds = []
+    for size in (1 << 14, 1 << 18):
+        text = "".join(random.choice(list("abcdefgh"), size))
+        started = time.process_time()
+        Tokenizer.train([text], 300)
+        seconds.append(time.process_time() - started)
+    # Sixteen times the text: with the square of its length it would take 256 times as long.
+    assert seconds[1] < 64 * seconds[0] + 1
