@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from heedful.classification_metrics import LabelEvaluation, label_evaluation
-from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
+from heedful.data.labelled_text import Example, LabelledFiles, LabelUnit, label_numbers
+from heedful.data.row_layout import RECOGNISED, RowOptions
 from heedful.entity_metrics import are_entity_tags, entity_evaluation
 from heedful.errors import UserError
 from heedful.pipelines.classifier import Classifier
@@ -30,12 +31,20 @@ class _Remarks:
 
 
 def evaluate_labels(
-    pipeline: Classifier | Tagger, patterns: Sequence[str], batch_size: int, remark: Callable[[str], None]
+    pipeline: Classifier | Tagger,
+    patterns: Sequence[str],
+    batch_size: int,
+    remark: Callable[[str], None],
+    encoding: str | None = None,
+    row_options: RowOptions = RECOGNISED,
 ) -> LabelEvaluation:
     """Label the texts of some files and compare with their labels; `remark` is told of odd lines."""
     is_tagger = isinstance(pipeline, Tagger)
     with tempfile.TemporaryDirectory() as spool_folder:
-        files = LabelledFiles.from_patterns(tuple(patterns), "word" if is_tagger else "text", Path(spool_folder))
+        unit: LabelUnit = "word" if is_tagger else "text"
+        files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
+        for name, layout in files.unusual_layouts().items():
+            remark(f"heedful: {name} is read as {layout.description(files.wanted)}")
         examples = list(files.examples(_Remarks(remark)))
     if not examples:
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")

@@ -159,12 +159,14 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
 
 def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
     try:
-        rest = b""
+        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
         while block := read():
-            *complete, rest = (rest + block).split(b"\n")
-            for line in complete:
-                lines.put(line)
-        if rest:
+            first, *others = block.split(b"\n")
+            parts.append(first)
+            for piece in others:
+                lines.put(b"".join(parts))
+                parts = [piece]
+        if rest := b"".join(parts):
             lines.put(rest)
         lines.put(None)
     except Exception as error:  # it is raised where the lines are taken

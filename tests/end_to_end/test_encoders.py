@@ -162,7 +162,7 @@ def test_a_classifier_starts_from_a_masked_language_model(command: Command, mask
         (["train", "classifier", "--out", "o"], "no data: give --data"),
         (["train", "classifier", "--data", "missing.tsv", "--out", "o"], "missing.tsv"),
         (["train", "tagger", "--data", "{train}", "--from", "nowhere", "--out", "o"], "no model folder nowhere"),
-        (["train", "classifier", "--data", "{text}", "--out", "{new}"], "heedful: no example is left for training"),
+        (["train", "classifier", "--data", "{text}", "--out", "{new}"], "expected a label, a tab and a text per line"),
         (["train", "classifier", "--data", "{train}", "--preset", "gpt2_small", "--out", "o"], "unknown preset"),
         (["classify", "{tagger}", "text"], "holds no classifier: its task is 'tagging'"),
         (["classify", "{classifier}", "--top", "0", "text"], "--top is 0"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import precision_option
+from heedful.cli.options import encoding_option, precision_option, row_options
 from heedful.errors import UserError
 
 Options = dict[str, Any]
@@ -23,6 +23,8 @@ Options = dict[str, Any]
 @click.option("--tsv", metavar="FILE", help="Translation: source, tab, reference, in place of the two above.")
 @click.option("--text", metavar="FILE", multiple=True, help="Language models: the text to predict.")
 @click.option("--data", metavar="FILE", multiple=True, help="Classifiers and taggers: labelled text, as for training.")
+@encoding_option
+@row_options
 @click.option("--images", metavar="FOLDER", help="Images: a sub-folder for each class.")
 @click.option("--idx-images", metavar="FILE", help="Images as an idx file, in place of a folder.")
 @click.option("--idx-labels", metavar="FILE", help="Their labels.")
@@ -69,6 +71,9 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     if task != "translation" and (options["shortlist"] or options["precision"] != "fp32"):
         name = task.replace("_", " ")
         raise UserError(f"the task of {model} is {name}: --precision and --shortlist are for translation")
+    from heedful.data.encodings import check_encoding
+
+    check_encoding(options["encoding"])
     figures, lines = evaluation(model, options)
     click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))
 
@@ -76,6 +81,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
 def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import read_aligned, read_pairs
     from heedful.cli.translate import number_of_workers
+    from heedful.data.row_layout import RowOptions
     from heedful.decoding.options import DecodingOptions
     from heedful.evaluation import evaluate_translation
     from heedful.line_translation import LineSettings
@@ -83,7 +89,9 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
     source, reference, tsv = (options[name] for name in ("source", "reference", "tsv"))
     if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
         raise UserError(f"the task of {model} is translation: give --source and --reference, or --tsv")
-    sources, references = read_pairs(tsv) if tsv else read_aligned(source, reference)
+    layout = RowOptions(options["columns"], options["header"], options["delimiter"])
+    encoding = options["encoding"]
+    sources, references = read_pairs(tsv, encoding, layout) if tsv else read_aligned(source, reference, encoding)
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     settings = LineSettings(
         model,
@@ -118,7 +126,7 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
     pipeline = load(model, options["device"])
     assert isinstance(pipeline, LanguageModel)
-    result = pipeline.score(read_whole_texts(options["text"]))
+    result = pipeline.score(read_whole_texts(options["text"], options["encoding"]))
     figures = {**asdict(result), "perplexity": result.perplexity, "bits_per_byte": result.bits_per_byte}
     return figures, [
         f"loss           {result.loss:.4f}  nats per token, {result.tokens:,} tokens",
@@ -128,15 +136,22 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
 
 def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
+    from heedful.data.row_layout import RowOptions
     from heedful.label_evaluation import evaluate_labels
     from heedful.label_tables import label_lines
     from heedful.pipelines.classifier import Classifier
     from heedful.pipelines.loading import load
     from heedful.pipelines.tagger import Tagger
 
+    layout = RowOptions(options["columns"], options["header"], options["delimiter"])
+    layout.check()
     pipeline = load(model, options["device"])
     assert isinstance(pipeline, Classifier | Tagger)
-    result = evaluate_labels(pipeline, options["data"], options["batch_size"], lambda text: click.echo(text, err=True))
+
+    def remark(text: str) -> None:
+        click.echo(text, err=True)
+
+    result = evaluate_labels(pipeline, options["data"], options["batch_size"], remark, options["encoding"], layout)
     return asdict(result), [
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} labels",
         f"macro F1  {result.macro_f1:.4f}",

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
-from heedful.data.text_files import MAX_LINE_BYTES, expand_files, read_lines, unpacked_blocks
+from heedful.data.corpus import ParallelCorpus
+from heedful.data.corpus_file import CorpusFile
+from heedful.data.encodings import LineCensus
+from heedful.data.row_layout import RECOGNISED, RowOptions
+from heedful.data.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
 from heedful.errors import UserError
 
 
@@ -18,11 +22,12 @@ def one_file(pattern: str) -> Path:
     return Path(files[0])
 
 
-def read_texts(pattern: str) -> list[str]:
+def read_texts(pattern: str, encoding: str | None = None) -> list[str]:
     """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD, with a remark."""
     path = one_file(pattern)
     texts = []
-    for number, line in enumerate(read_lines(path), 1):
+    blocks = list(CorpusFile(str(path), path, encoding).line_blocks())  # all, so that a file is refused before remarks
+    for number, line in enumerate((line for lines in blocks for line in lines), 1):
         if len(line) > MAX_LINE_BYTES:
             raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")
         try:
@@ -33,9 +38,9 @@ def read_texts(pattern: str) -> list[str]:
     return texts
 
 
-def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
+def read_aligned(source: str, target: str, encoding: str | None = None) -> tuple[list[str], list[str]]:
     """The lines of two files that must have equally many."""
-    sources, targets = read_texts(source), read_texts(target)
+    sources, targets = read_texts(source, encoding), read_texts(target, encoding)
     if len(sources) != len(targets):
         raise UserError(
             f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: each line needs its counterpart"
@@ -45,24 +50,30 @@ def read_aligned(source: str, target: str) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-def read_pairs(file: str) -> tuple[list[str], list[str]]:
-    """The two columns of a TSV file; a blank line is a pair of blank texts."""
-    pairs = []
-    for number, line in enumerate(read_texts(file), 1):
-        source, tab, target = line.partition("\t")
-        if line.strip() and not tab:
-            raise UserError(f"line {number} of {file} has no tab: write source, tab, target")
-        pairs.append((source, target.partition("\t")[0]))
-    if not pairs:
+def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECOGNISED) -> tuple[list[str], list[str]]:
+    """The two columns of a table file, read as training reads it; a row without one of them is an error."""
+    sources: list[str] = []
+    targets: list[str] = []
+    layout.check()
+    for block in ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout).blocks():
+        for place in block.missing:
+            if block.sources[place] or block.targets[place]:
+                raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")
+        sources += [text.decode("utf-8", "replace") for text in block.sources]
+        targets += [text.decode("utf-8", "replace") for text in block.targets]
+    if not sources:
         raise UserError(f"{file} is empty")
-    return [source for source, _ in pairs], [target for _, target in pairs]
+    return sources, targets
 
 
-def read_whole_texts(patterns: tuple[str, ...]) -> list[str]:
+def read_whole_texts(patterns: tuple[str, ...], encoding: str | None = None) -> list[str]:
     """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
     texts = []
     for file in expand_files(patterns):
-        raw = b"".join(unpacked_blocks(file)).replace(b"\r\n", b"\n")
+        raw = b"".join(unpacked_blocks(file, encoding)).replace(b"\r\n", b"\n")
+        census = LineCensus(file, encoding)
+        census.look(raw)
+        census.finish()
         text = raw.decode("utf-8", "replace")
         if text.encode("utf-8") != raw:
             click.echo(f"heedful: {file} is not valid UTF-8: read with U+FFFD", err=True)

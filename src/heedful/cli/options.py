@@ -26,3 +26,23 @@ def batch_size_option(default: int) -> Callable[[Any], Any]:
     """`--batch-size`: how many texts are computed at a time."""
     help_text = "Texts at a time; does not change results."
     return click.option("--batch-size", type=int, default=default, show_default=True, help=help_text)
+
+
+def encoding_option(command: Any) -> Any:
+    """`--encoding`: what text files are written in."""
+    return click.option(
+        "--encoding", metavar="NAME", help="Of the text files, such as iso-8859-1; by default utf-8, or by their mark."
+    )(command)
+
+
+def row_options(command: Any) -> Any:
+    """`--columns`, `--header` and `--delimiter`: how table files are laid out."""
+    for option in (
+        click.option(
+            "--delimiter", metavar="SIGN", help="Between columns: tab, comma, semicolon, pipe, space, or a sign."
+        ),
+        click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
+        click.option("--columns", metavar="LIST", help="Which columns to read, by number or name: 2,1 or label,text."),
+    ):
+        command = option(command)
+    return command

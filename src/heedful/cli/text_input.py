@@ -13,6 +13,8 @@ from typing import Any
 import click
 
 from heedful.cli.files import one_file
+from heedful.cli.options import encoding_option
+from heedful.data.encodings import as_utf8, check_encoding
 from heedful.data.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
 
@@ -26,8 +28,10 @@ class TextInput:
 
     texts: tuple[str, ...] = ()
     file: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
+        check_encoding(self.encoding)
         if self.texts and self.file is not None:
             raise UserError("there is a text behind the model, and --input too: give one of them")
 
@@ -51,7 +55,7 @@ class TextInput:
             lines = (_bytes(text).replace(b"\n", b" ") + b"\n" for text in self.texts)
             return partial(next, lines, b"")
         if self.file is not None and self.file != STANDARD_INPUT:
-            return partial(next, unpacked_blocks(one_file(self.file)), b"")
+            return partial(next, unpacked_blocks(one_file(self.file), self.encoding), b"")
         if self.waits_for_a_terminal:
             click.echo(f"heedful: reading from the terminal: {hint}; {END_KEYS} ends", err=True)
         try:
@@ -59,7 +63,10 @@ class TextInput:
         except (AttributeError, OSError):  # there is no standard input
             return bytes
         # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
-        return partial(io.FileIO(number, closefd=False).read, READ_BYTES)
+        read = partial(io.FileIO(number, closefd=False).read, READ_BYTES)
+        if self.encoding is None:
+            return read
+        return partial(next, as_utf8(iter(read, b""), "standard input", self.encoding), b"")
 
     def whole_texts(self, hint: str) -> list[str]:
         """Each argument, or all of the file or of standard input as one text, without the end of its last line."""
@@ -95,12 +102,14 @@ def text_input(metavar: str = "[TEXT]...") -> Callable[[Callable[..., None]], Ca
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def with_input(*arguments: Any, texts: tuple[str, ...], input_file: str | None, **options: Any) -> None:
-            command(*arguments, given=TextInput(texts, input_file), **options)
+        def with_input(
+            *arguments: Any, texts: tuple[str, ...], input_file: str | None, encoding: str | None, **options: Any
+        ) -> None:
+            command(*arguments, given=TextInput(texts, input_file, encoding), **options)
 
         help_text = "Read from a file (.gz, .xz too) in place of standard input."
         option = click.option("--input", "input_file", metavar="FILE", help=help_text)
-        return click.argument("texts", nargs=-1, metavar=metavar)(option(with_input))
+        return click.argument("texts", nargs=-1, metavar=metavar)(option(encoding_option(with_input)))
 
     return decorate
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.options import encoding_option, row_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
@@ -79,7 +80,7 @@ def job(command: Command) -> click.Command:
     "--tsv",
     multiple=True,
     metavar="FILE",
-    help="Source, tab, target; - is standard input. Instead of the two above.",
+    help="Source, tab, target; CSV and JSON lines too; - is standard input. Instead of the two above.",
 )
 @click.option(
     "--valid-source",
@@ -91,6 +92,8 @@ def job(command: Command) -> click.Command:
 @click.option("--valid-tsv", multiple=True, metavar="FILE", help="Held-out pairs as TSV.")
 @click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
 @click.option("--target-language", metavar="CODE", help="Likewise.")
+@encoding_option
+@row_options
 @click.option("--family", metavar="NAME", help="encoder_decoder, or recurrent: what Transformers replaced.")
 @FROM
 def translation(**options: Any) -> None:
@@ -123,6 +126,7 @@ def translation(**options: Any) -> None:
     type=click.Choice(["subwords", "characters"]),
     help="What a token is, by default a byte-level subword.",
 )
+@encoding_option
 @click.option(
     "--family",
     type=click.Choice(["decoder_only", "xlnet"]),
@@ -148,6 +152,7 @@ def language_model(**options: Any) -> None:
     "--document", type=click.Choice(["line", "file"]), help="What a document is, by default a line; long ones are cut."
 )
 @click.option("--whole-words", is_flag=True, help="Hide all subwords of a word together.")
+@encoding_option
 @FROM
 def masked_language_model(**options: Any) -> None:
     """Learn to guess hidden words: an encoder to start classifiers and taggers from.
@@ -160,9 +165,14 @@ def masked_language_model(**options: Any) -> None:
 
 @job
 @click.option(
-    "--data", multiple=True, metavar="FILE", help="Label, tab, text; a second text behind another tab. Also .gz or .xz."
+    "--data",
+    multiple=True,
+    metavar="FILE",
+    help="Label, tab, text; a second text behind another tab. CSV and JSON lines too. Also .gz or .xz.",
 )
 @click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out texts; without them a part is held out.")
+@encoding_option
+@row_options
 @FROM
 def classifier(**options: Any) -> None:
     """Learn to label texts, or pairs of texts.
@@ -176,9 +186,14 @@ def classifier(**options: Any) -> None:
 
 @job
 @click.option(
-    "--data", multiple=True, metavar="FILE", help="Word, tab, tag; blank lines between sentences. Also .gz or .xz."
+    "--data",
+    multiple=True,
+    metavar="FILE",
+    help="Word, tab or space, tag; blank lines between sentences. JSON lines too. Also .gz or .xz.",
 )
 @click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
+@encoding_option
+@row_options
 @FROM
 def tagger(**options: Any) -> None:
     """Learn to tag words.
@@ -251,7 +266,13 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
         settings = merge(settings, {"training": {"limit": limit}})
     if options["device"]:
         settings = merge(settings, {"training": {"machine": {"device": options["device"]}}})
-    names = [name for name in job_data.__dataclass_fields__ if options.get(name) not in (None, (), False)]
+    fields = job_data.__dataclass_fields__
+    # A flag that is off is not given, unless it is one that can be given either way.
+    names = [
+        name
+        for name in fields
+        if options.get(name) not in (None, ()) and not (options[name] is False and fields[name].default is False)
+    ]
     given = {name: list(options[name]) if isinstance(options[name], tuple) else options[name] for name in names}
     file_data, file_out, file_preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
     from_dict(job_data, file_data or {}, "data")  # its own mistakes first

@@ -33,9 +33,10 @@ class Rule(StrEnum):
 
 RULES: Mapping[Rule, str] = MappingProxyType(
     {
-        Rule.MISSING_COLUMN: "A line of a TSV file with fewer than two columns is left out; columns after "
-        "the second are not read.",
-        Rule.INVALID_UTF8: "A pair is left out when one of its lines is not valid UTF-8.",
+        Rule.MISSING_COLUMN: "A row of a table file that lacks one of the two columns is left out; other columns "
+        "are not read.",
+        Rule.INVALID_UTF8: "A pair is left out when one of its lines is not valid UTF-8 (or not valid in the encoding "
+        "that was given); with more than 1 % of such lines in a file, the run stops.",
         Rule.CONTROL_CHARACTERS: "Each run of control characters (Unicode category Cc) and of the line "
         "breaks U+2028 and U+2029 inside a line is replaced by one space, and the pair is kept.",
         Rule.BLANK: "A pair is left out when one of its lines holds nothing but white space.",

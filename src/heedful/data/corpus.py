@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from heedful.data.corpus_file import CorpusFile
+from heedful.data.row_layout import RECOGNISED, RowLayout, RowOptions, WantedColumns, find_layout, wanted_pair
+from heedful.data.rows import Row, read_rows
 from heedful.data.text_files import (
     MAX_LINE_BYTES,
     STANDARD_INPUT,
@@ -12,12 +16,14 @@ from heedful.data.text_files import (
     expand_files,
     language_from_name,
     language_pair_from_name,
-    read_line_blocks,
     spool,
 )
 from heedful.errors import UserError
 
 _Value = TypeVar("_Value")
+_ROWS_TOGETHER = 4096
+# Given for both sides of a row that was cut, by which the cleaning rules know it.
+_OVER_LONG = b" " * (MAX_LINE_BYTES + 1)
 
 
 @dataclass(frozen=True)
@@ -28,24 +34,22 @@ class RawPairs:
     first_line: int
     sources: list[bytes]
     targets: list[bytes]
-    missing: tuple[int, ...] = ()  # places of TSV lines with fewer than two columns
+    missing: tuple[int, ...] = ()  # places of rows with fewer than two columns
+    lines: tuple[int, ...] | None = None  # the line that each begins on, where that is not one after the other
 
-
-@dataclass(frozen=True)
-class CorpusFile:
-    """A file by the name it was given, and the path it is read from (another one when it was spooled)."""
-
-    name: str
-    path: Path
+    def line(self, offset: int) -> int:
+        """The number of the line on which a pair begins."""
+        return self.first_line + offset if self.lines is None else self.lines[offset]
 
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """Sentence pairs in files: (source, target) couples of aligned files, or single TSV files."""
+    """Sentence pairs in files: (source, target) couples of aligned files, or single table files."""
 
     groups: tuple[tuple[CorpusFile, ...], ...]
     source_language: str | None
     target_language: str | None
+    row_options: RowOptions = RECOGNISED
 
     @classmethod
     def from_files(
@@ -54,6 +58,7 @@ class ParallelCorpus:
         targets: Sequence[str],
         source_language: str | None = None,
         target_language: str | None = None,
+        encoding: str | None = None,
     ) -> "ParallelCorpus":
         """Source and target files (or patterns), the first aligned with the first, and so on."""
         source_files, target_files = expand_files(sources), expand_files(targets)
@@ -67,7 +72,10 @@ class ParallelCorpus:
         if not source_files:
             raise UserError("No files were given: name at least one source file and one target file.")
         return cls(
-            tuple((_named(source), _named(target)) for source, target in zip(source_files, target_files, strict=True)),
+            tuple(
+                (CorpusFile(source, Path(source), encoding), CorpusFile(target, Path(target), encoding))
+                for source, target in zip(source_files, target_files, strict=True)
+            ),
             source_language or _common([language_from_name(file) for file in source_files]),
             target_language or _common([language_from_name(file) for file in target_files]),
         )
@@ -78,15 +86,22 @@ class ParallelCorpus:
         files: Sequence[str],
         source_language: str | None = None,
         target_language: str | None = None,
+        encoding: str | None = None,
+        row_options: RowOptions = RECOGNISED,
     ) -> "ParallelCorpus":
-        """TSV files (or patterns) whose first column is the source and whose second is the target."""
+        """Table files (or patterns): TSV, the first column being the source and the second the target, or see rows."""
         expanded = expand_files(files)
         if not expanded:
             raise UserError("No files were given: name at least one TSV file.")
         if expanded.count(STANDARD_INPUT) > 1:
             raise UserError("Standard input can be given only once.")
         source, target = _common([language_pair_from_name(file) for file in expanded]) or (None, None)
-        return cls(tuple((_named(file),) for file in expanded), source_language or source, target_language or target)
+        return cls(
+            tuple((CorpusFile(file, Path(file), encoding),) for file in expanded),
+            source_language or source,
+            target_language or target,
+            row_options,
+        )
 
     @property
     def files(self) -> list[CorpusFile]:
@@ -111,17 +126,27 @@ class ParallelCorpus:
         )
         return replace(self, groups=groups)
 
+    @property
+    def wanted(self) -> WantedColumns:
+        """The columns of the two sides."""
+        return wanted_pair(self.source_language, self.target_language)
+
+    def layouts(self) -> dict[str, RowLayout]:
+        """How each table file is laid out, if it is in another way than TSV usually is; for this they are looked at."""
+        tables = [group[0] for group in self.groups if len(group) == 1]
+        found = {file.shown_name: find_layout(file, self.row_options, self.wanted) for file in tables}
+        return {name: layout for name, layout in found.items() if not layout.is_usual(self.wanted)}
+
     def blocks(self) -> Iterator[RawPairs]:
         """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
+        layouts = self.layouts()
         for group in self.groups:
-            if len(group) == 1:
-                yield from _tsv_blocks(group[0])
-            else:
+            if len(group) > 1:
                 yield from _aligned_blocks(*group)
-
-
-def _named(file: str) -> CorpusFile:
-    return CorpusFile(file, Path(file))
+            elif group[0].shown_name in layouts:
+                yield from _row_blocks(group[0], layouts[group[0].shown_name])
+            else:
+                yield from _tsv_blocks(group[0])
 
 
 def _listed(files: list[str]) -> str:
@@ -133,20 +158,37 @@ def _common(values: list[_Value | None]) -> _Value | None:
 
 
 def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
-    name = "standard input" if file.name == STANDARD_INPUT else file.name
     line = 1
-    for lines in read_line_blocks(file.path):
+    for lines in file.line_blocks():
         # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
         columns = [text.split(b"\t", 2) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
         missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
         for place in missing:
             columns[place] = [b"", b""]
-        yield RawPairs((name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing)
+        yield RawPairs(
+            (file.shown_name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
+        )
         line += len(lines)
 
 
+def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
+    rows = read_rows(file, layout)
+    while some := list(islice(rows, _ROWS_TOGETHER)):
+        cells = [_pair_of(row) for row in some]
+        missing = tuple(place for place, pair in enumerate(cells) if pair is None)
+        sources, targets = ([pair[side] if pair else b"" for pair in cells] for side in (0, 1))
+        lines = tuple(row.line for row in some)
+        yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, lines)
+
+
+def _pair_of(row: Row) -> list[bytes] | None:
+    if row.is_over_long:
+        return [_OVER_LONG, _OVER_LONG]
+    return row.cells if len(row.cells) >= 2 else None
+
+
 def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs]:
-    source_blocks, target_blocks = read_line_blocks(source.path), read_line_blocks(target.path)
+    source_blocks, target_blocks = source.line_blocks(), target.line_blocks()
     sources: list[bytes] = []
     targets: list[bytes] = []
     line = 1

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from heedful.data.corpus import CorpusFile
+from heedful.data.corpus_file import CorpusFile
+from heedful.data.encodings import LineCensus
 from heedful.data.text_files import (
     MAX_LINE_BYTES,
     STANDARD_INPUT,
     can_be_read_once_only,
     expand_files,
-    read_line_blocks,
     spool,
     unpacked_blocks,
 )
@@ -56,9 +56,11 @@ class Documents:
     unit: DocumentUnit
 
     @classmethod
-    def from_files(cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path) -> "Documents":
+    def from_files(
+        cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path, encoding: str | None = None
+    ) -> "Documents":
         """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
-        return cls(spooled_files(patterns, spool_folder), unit)
+        return cls(spooled_files(patterns, spool_folder, encoding), unit)
 
     def parts(self, report: TextReport | None) -> Iterator[TextPart]:
         """All documents, in parts of bounded size; blank documents are passed over."""
@@ -67,7 +69,7 @@ class Documents:
 
     def _lines(self, file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
         number = 1
-        for lines in read_line_blocks(file.path):
+        for lines in file.line_blocks():
             for offset, raw in enumerate(lines):
                 if len(raw) > MAX_LINE_BYTES:
                     raw = raw[:MAX_LINE_BYTES]
@@ -79,7 +81,7 @@ class Documents:
             number += len(lines)
 
 
-def spooled_files(patterns: tuple[str, ...], folder: Path) -> tuple[CorpusFile, ...]:
+def spooled_files(patterns: tuple[str, ...], folder: Path, encoding: str | None = None) -> tuple[CorpusFile, ...]:
     """The files that names and patterns stand for; what can be read only once is copied into a folder."""
     files = []
     for number, name in enumerate(expand_files(patterns)):
@@ -88,7 +90,7 @@ def spooled_files(patterns: tuple[str, ...], folder: Path) -> tuple[CorpusFile, 
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"spooled-{number}"
             spool(name, path)
-        files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path))
+        files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path, encoding))
     if not files:
         raise UserError("No files were given: name at least one text file.")
     return tuple(files)
@@ -96,7 +98,9 @@ def spooled_files(patterns: tuple[str, ...], folder: Path) -> tuple[CorpusFile, 
 
 def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
     line, previous, blank = 1, "", True
+    census = LineCensus(file.shown_name, file.encoding)
     for raw in _cut_blocks(file):
+        census.look(raw)
         text = _clean(raw.replace(b"\r\n", b"\n"), file.name, line, report)
         line += raw.count(b"\n")
         if not blank:
@@ -104,6 +108,7 @@ def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPar
             previous = ""
         previous += text
         blank = blank and not text.strip()
+    census.finish()
     if not blank:
         yield TextPart(previous, True)
 
@@ -111,18 +116,28 @@ def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPar
 def _cut_blocks(file: CorpusFile) -> Iterator[bytes]:
     """The bytes of a file, cut behind line ends if there are any, else before spaces, and never in a character."""
     rest = b""
-    for block in unpacked_blocks(file.path):
+    for block in unpacked_blocks(file.path, file.encoding, file.shown_name):
         rest += block
         cut = rest.rfind(b"\n") + 1 or rest.rfind(b" ")
         if cut <= 0:
-            cut = len(rest)
-            while cut and rest[cut - 1] >= 0x80:
-                cut -= 1
+            cut = _end_of_last_character(rest)
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
     if rest:
         yield rest
+
+
+def _end_of_last_character(raw: bytes) -> int:
+    """Where to cut bytes without cutting a character of UTF-8, whose first byte is among the last four."""
+    end = len(raw)
+    for begin in range(end - 1, max(end - 5, -1), -1):
+        if raw[begin] >= 0xC0:  # it says how many bytes follow it
+            size = 2 + (raw[begin] >= 0xE0) + (raw[begin] >= 0xF0)
+            return end if begin + size <= end else begin
+        if raw[begin] < 0x80:
+            break
+    return end
 
 
 def _clean(raw: bytes, file: str, first_line: int, report: TextReport | None) -> str:

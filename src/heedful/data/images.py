@@ -1,14 +1,26 @@
 """One image, in whatever form it comes, as an array of bytes of some size."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from heedful.errors import UserError
+
+# Pixels of an image: a small file may unpack to a huge one.
+MOST_PIXELS = 2**25
+# Formats of images; Pillow reads some others by starting programs.
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+_ROWS_TOGETHER = 256
+# What Pillow calls the images of a JPEG file that holds several.
+_JPEG_SERIES = "MPO"
+# One thread at a time reads a header: what warnings are shown is set for all of them.
+_HEADERS = Lock()
 
 T = TypeVar("T")
 ImageInput = str | Path | NDArray[Any] | Image.Image
@@ -46,15 +58,42 @@ class Scaling(NamedTuple):
 BILINEAR = Scaling()
 
 
-def read_image(image: ImageInput) -> Image.Image:
-    """An image that is opened but, if it is a file, not yet decoded."""
+def image_endings() -> frozenset[str]:
+    """How the names of files end that hold images of the formats that are read."""
+    return frozenset(ending for ending, name in Image.registered_extensions().items() if name in FORMATS)
+
+
+def read_image(image: ImageInput | BinaryIO) -> Image.Image:
+    """An image that is opened but, if it is a file, not yet decoded; another format or too many pixels are errors."""
+    opened = _opened(image)
+    reason = None
+    if opened.format not in (None, *FORMATS, _JPEG_SERIES):
+        reason = f"its format is {opened.format}: expected one of {', '.join(FORMATS)}"
+    elif opened.width * opened.height > MOST_PIXELS:
+        reason = f"it has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}: scale it down"
+    if reason is None:
+        return opened
+    if opened is not image:  # somebody else's stays open
+        opened.close()
+    raise ValueError(reason)
+
+
+def _opened(image: ImageInput | BinaryIO) -> Image.Image:
     if isinstance(image, Image.Image):
         return image
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8:
             raise ValueError(f"an array of {image.dtype}, expected uint8 from 0 to 255")
         return Image.fromarray(image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image)
-    return Image.open(image)
+    try:
+        with _HEADERS, warnings.catch_warnings():
+            # Pillow's own limit is another one; beyond twice of it, it raises in place of warning.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            return Image.open(image, formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise ValueError(f"it has more than {MOST_PIXELS:,} pixels: scale it down") from None
+    except UnidentifiedImageError:
+        raise ValueError(f"it is not an image of a format that is read: {', '.join(FORMATS)}") from None
 
 
 def has_colour(image: Image.Image) -> bool:
@@ -68,15 +107,24 @@ def plain_image(image: ImageInput, channels: int) -> Image.Image:
     Raises whatever Pillow raises if the image cannot be decoded.
     """
     with read_image(image) as opened:
-        plain = ImageOps.exif_transpose(opened)
+        # Only where it is needed: the function copies every image, and the largest ones take a lot of memory.
+        turned = opened.getexif().get(ExifTags.Base.Orientation, 1) != 1
+        plain = ImageOps.exif_transpose(opened) if turned else opened
         if plain.mode.startswith("I"):
             plain = Image.fromarray((np.asarray(plain).clip(0, 65535) // 257).astype(np.uint8))
         elif plain.mode == "F":
             raise ValueError("its pixels are floating-point numbers")
-        if plain.has_transparency_data:
-            layer = plain.convert("RGBA")
-            plain = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-        return plain.convert("L" if channels == 1 else "RGB")
+        mode = "L" if channels == 1 else "RGB"
+        return _on_white(plain, mode) if plain.has_transparency_data else plain.convert(mode)
+
+
+def _on_white(image: Image.Image, mode: str) -> Image.Image:
+    """A transparent image on white, some rows at a time: what lies between the two forms takes little memory."""
+    result = Image.new(mode, image.size)
+    for top in range(0, image.height, _ROWS_TOGETHER):
+        rows = image.crop((0, top, image.width, min(top + _ROWS_TOGETHER, image.height))).convert("RGBA")
+        result.paste(Image.alpha_composite(Image.new("RGBA", rows.size, "white"), rows).convert(mode), (0, top))
+    return result
 
 
 def scaled_pixels(plain: Image.Image, size: tuple[int, int], scaling: Scaling = BILINEAR) -> NDArray[np.uint8]:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from heedful.data.idx_files import IdxFile
-from heedful.data.images import ImageInput
+from heedful.data.images import MOST_PIXELS, ImageInput, image_endings
 from heedful.errors import UserError
 
 
@@ -47,11 +45,6 @@ class LabelledImages(Protocol):
     def __iter__(self) -> Iterator[LabelledImage]: ...
 
 
-@cache
-def _endings() -> frozenset[str]:
-    return frozenset(Image.registered_extensions())
-
-
 @dataclass(frozen=True)
 class ImageFolder:
     """The images in the sub-folders of a folder; a sub-folder's name is the label of all that is in it."""
@@ -68,10 +61,11 @@ class ImageFolder:
         if not path.is_dir():
             raise UserError(f"there is no folder {path}: --images takes a folder with a sub-folder for each class")
         labels = tuple(sorted(each.name for each in path.iterdir() if each.is_dir() and not each.name.startswith(".")))
+        endings = image_endings()
         inside = sorted(file for label in labels for file in (path / label).rglob("*") if file.is_file())
-        files = [file for file in inside if file.suffix.lower() in _endings()]
+        files = [file for file in inside if file.suffix.lower() in endings]
         outside = sorted(file for file in path.iterdir() if file.is_file())
-        astray = [file for file in outside if file.suffix.lower() in _endings()]
+        astray = [file for file in outside if file.suffix.lower() in endings]
         if astray or not files:
             what = f"{astray[0].name} is in no sub-folder" if astray else "no sub-folder holds images"
             raise UserError(f"{path}: {what}; expected a sub-folder for each class, such as {path / 'cat' / '1.jpg'}")
@@ -111,12 +105,17 @@ class IdxImages:
         for file, expected, axes in ((pixels, "images", (3, 4)), (classes, "labels", (1,))):
             if len(file.shape) not in axes:
                 raise UserError(f"{file.path} has {len(file.shape)} axes: it holds no {expected}")
+        height, width = pixels.shape[1:3]
+        if not 0 < height * width <= MOST_PIXELS:
+            raise UserError(f"{images} says that its images have {height} x {width} pixels, not 1 to {MOST_PIXELS:,}")
         if pixels.shape[0] != classes.shape[0] or pixels.shape[0] == 0:
             raise UserError(
                 f"{images} holds {pixels.shape[0]:,} images, but {labels} {classes.shape[0]:,} labels: "
                 "each image needs its label"
             )
-        numbers = np.array(list(classes.items()), np.uint8)
+        for file in (pixels, classes):
+            file.check_size()
+        numbers = np.fromiter(classes.items(), np.uint8)
         return cls(pixels, numbers, tuple(str(number) for number in range(int(numbers.max()) + 1)), paths)
 
     @property

@@ -7,17 +7,31 @@ from typing import Literal, NamedTuple, Protocol
 
 from heedful.config import nearest
 from heedful.data.cleaning import clean_text
-from heedful.data.corpus import CorpusFile
+from heedful.data.corpus_file import CorpusFile
 from heedful.data.documents import spooled_files
-from heedful.data.text_files import MAX_LINE_BYTES, read_lines
+from heedful.data.row_layout import (
+    LABELLED_TEXTS,
+    RECOGNISED,
+    TAGGED_WORDS,
+    RowLayout,
+    RowOptions,
+    WantedColumns,
+    find_layout,
+)
+from heedful.data.rows import read_rows
+from heedful.data.text_files import MAX_LINE_BYTES
 from heedful.errors import UserError
 
 LabelUnit = Literal["text", "word"]
 
+# Stands between the documents of the files of CoNLL, as if it were a word.
+DOCUMENT_MARK = "-DOCSTART-"
+
 RULES = {
     "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
     "over-long": f"A line of more than {MAX_LINE_BYTES:,} bytes is cut there.",
-    "missing column": "A line without a tab, and so without a label or without a text, is left out.",
+    "missing column": "A row without a label or without a text is left out, as is a line of TSV without a tab.",
+    "document mark": f"{DOCUMENT_MARK} of files with spaces between the columns ends a sentence, and is left out.",
     "blank": "A line whose label, text, second text or word is blank is left out.",
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
     "tagged sentences are read in pieces.",
@@ -46,28 +60,56 @@ class LabelledFiles:
 
     files: tuple[CorpusFile, ...]
     unit: LabelUnit
+    layouts: tuple[RowLayout, ...]
 
     @classmethod
-    def from_patterns(cls, patterns: tuple[str, ...], unit: LabelUnit, spool_folder: Path) -> "LabelledFiles":
+    def from_patterns(
+        cls,
+        patterns: tuple[str, ...],
+        unit: LabelUnit,
+        spool_folder: Path,
+        encoding: str | None = None,
+        row_options: RowOptions = RECOGNISED,
+    ) -> "LabelledFiles":
         """The files that names or patterns stand for; standard input is copied into a folder, to be read twice."""
-        return cls(spooled_files(patterns, spool_folder), unit)
+        files = spooled_files(patterns, spool_folder, encoding)
+        wanted = _WANTED[unit]
+        return cls(files, unit, tuple(find_layout(file, row_options, wanted) for file in files))
+
+    @property
+    def wanted(self) -> WantedColumns:
+        """The columns that are read."""
+        return _WANTED[self.unit]
+
+    def unusual_layouts(self) -> dict[str, RowLayout]:
+        """How files are laid out that are not TSV as usual."""
+        found = zip(self.files, self.layouts, strict=True)
+        return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
     def examples(self, report: LineReport | None = None) -> Iterator[Example]:
         """All examples in order."""
-        for file in self.files:
-            yield from _labelled_lines(file, report) if self.unit == "text" else _tagged_sentences(file, report)
+        read = _labelled_lines if self.unit == "text" else _tagged_sentences
+        for file, layout in zip(self.files, self.layouts, strict=True):
+            yield from read(file, layout, report)
 
 
-def _labelled_lines(file: CorpusFile, report: LineReport | None) -> Iterator[Example]:
-    for number, (label, *texts) in _columns(file, 3, report):
+_WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
+
+
+def _labelled_lines(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
+    for number, (label, *texts) in _columns(file, layout, report):
         yield Example((label,), tuple(texts), file.name, number)
 
 
-def _tagged_sentences(file: CorpusFile, report: LineReport | None) -> Iterator[Example]:
+def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
     words: list[str] = []
     tags: list[str] = []
     first = 0
-    for number, columns in _columns(file, 2, report, blank_lines=True):
+    for number, columns in _columns(file, layout, report, blank_lines=True):
+        if layout.cells and columns[:1] == [DOCUMENT_MARK]:
+            if report:
+                report.hit("document mark", file.name, number, "left out")
+            columns = []
         if columns:
             first = first or number
             words.append(columns[0])
@@ -80,25 +122,26 @@ def _tagged_sentences(file: CorpusFile, report: LineReport | None) -> Iterator[E
 
 
 def _columns(
-    file: CorpusFile, most: int, report: LineReport | None, blank_lines: bool = False
+    file: CorpusFile, layout: RowLayout, report: LineReport | None, blank_lines: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number and the clean columns of each line that is kept, at most so many; none for a blank line, if asked."""
+    """The number and the clean columns of each row that is kept; none for a blank line, if asked."""
 
     def hit(rule: str, number: int, action: str = "changed") -> None:
         if report:
             report.hit(rule, file.name, number, action)
 
-    for number, raw in enumerate(read_lines(file.path), 1):
-        if len(raw) > MAX_LINE_BYTES:
-            raw = raw[:MAX_LINE_BYTES]
-            hit("over-long", number)
-        text = raw.decode("utf-8", "replace")
-        if "\ufffd" in text and text.encode("utf-8") != raw:
+    for number, cells, is_blank, is_over_long in read_rows(file, layout):
+        if is_over_long:
+            hit("over-long", number, "changed" if cells else "left out")
+            if not cells:
+                continue
+        texts = [cell.decode("utf-8", "replace") for cell in cells]
+        if any("\ufffd" in text and text.encode("utf-8") != cell for text, cell in zip(texts, cells, strict=True)):
             hit("invalid UTF-8", number)
-        if blank_lines and not text.strip():
+        if blank_lines and (is_blank or (texts and not any(text.strip() for text in texts))):
             yield number, []
             continue
-        columns = [clean_text(column) for column in text.split("\t")[:most]]
+        columns = [clean_text(text) for text in texts]
         if len(columns) < 2:
             hit("missing column", number, "left out")
         elif not all(columns):

@@ -1,18 +1,23 @@
 """From a corpus to prepared data: cleaned, split, encoded once, and reused while its content is the same."""
 
-import json
 import shutil
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from heedful.data.corpus import ParallelCorpus
 from heedful.data.corpus_encoder import CorpusEncoder
 from heedful.data.pairs import PairsWriter, PreparedPairs
 from heedful.data.passes import FILES_CHANGED, SecondPass, first_pass
-from heedful.data.prepared_folder import content_key, refuse_other_data
+from heedful.data.prepared_folder import (
+    complete,
+    content_key,
+    made_anew,
+    read_prepared,
+    reading_choices,
+    refuse_other_data,
+)
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME, CorpusCounts, DataSummary, Report
 from heedful.data.selection import Fate, decide_fates, read_keys
@@ -46,17 +51,25 @@ class PreparedTranslation:
     tokenizer: Tokenizer
     report: DataSummary
     key: str
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @classmethod
     def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> "PreparedTranslation":
         """Open the data that prepare_translation left in a folder, without a look at the corpus."""
         prepared = Path(folder) / "prepared"
-        meta = _read_meta(prepared)
-        if meta is None:
-            raise UserError(f"{folder} holds no prepared data: prepare the corpus first.")
+        meta, damage = read_prepared(prepared)
+        if meta is None or meta.get("format") != FORMAT:
+            whole = f" that is whole ({damage})" if damage else ""
+            raise UserError(f"{folder} holds no prepared data{whole}: prepare the corpus first.")
+        return cls._of(prepared, DataSummary.from_dict(meta["summary"]), meta["key"], tokenizer)
+
+    @classmethod
+    def _of(
+        cls, prepared: Path, summary: DataSummary, key: str, tokenizer: Tokenizer | None, remark: str | None = None
+    ) -> "PreparedTranslation":
         tokenizer = tokenizer or Tokenizer.load(prepared / "tokenizer.json")
         train, valid = (PreparedPairs(prepared / part, tokenizer) for part in ("train", "valid"))
-        return cls(train, valid, tokenizer, DataSummary.from_dict(meta["summary"]), meta["key"])
+        return cls(train, valid, tokenizer, summary, key, remark)
 
 
 def prepare_translation(
@@ -88,8 +101,10 @@ def prepare_translation(
         before = _file_states(corpora)
         key = _content_key(corpora, options, tokenizer, throttled)
         refuse_other_data(key, expected_key, [file.name for each in corpora for file in each.files], folder)
-        meta = _read_meta(prepared)
-        if meta is None or meta["key"] != key or not (folder / REPORT_NAME).exists():
+        meta, damage = read_prepared(prepared)
+        if meta is not None and meta["key"] == key and (folder / REPORT_NAME).exists():
+            summary = DataSummary.from_dict(meta["summary"])
+        else:
             # One set of prepared data a folder: the report beside it always tells of this one.
             _remove(prepared)
             with Report(folder / REPORT_NAME) as report:
@@ -97,11 +112,10 @@ def prepare_translation(
                 report.finish(summary)
             if _file_states(corpora) != before:
                 raise UserError(FILES_CHANGED)
-            _write_meta(partial, key, summary)
-            partial.rename(prepared)
+            complete(partial, {"format": FORMAT, "key": key, "summary": summary.to_dict()})
     finally:
         _remove(partial, spool)
-    return PreparedTranslation.open(folder, tokenizer)
+    return PreparedTranslation._of(prepared, summary, key, tokenizer, made_anew(prepared, damage))
 
 
 def _prepare(
@@ -144,6 +158,11 @@ def _prepare(
         valid.num_pairs,
         train.num_tokens,
         tokenizer.vocabulary_size,
+        tuple(
+            f"{name} is read as {layout.description(corpus.wanted)}"
+            for corpus in corpora
+            for name, layout in corpus.layouts().items()
+        ),
     )
     _require_pairs(train.num_pairs, "for training", summary.train_files, report)
     _require_pairs(valid.num_pairs, "for validation", valid_counts or summary.train_files, report)
@@ -165,8 +184,10 @@ def _content_key(
     """A key that changes with the bytes of the files, with the options, and with a given tokenizer."""
     layout = [[len(group) for group in corpus.groups] for corpus in corpora]
     given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
-    files = [file.path for corpus in corpora for file in corpus.files]
-    return content_key([FORMAT, layout, asdict(options), given], files, progress)
+    files = [file for corpus in corpora for file in corpus.files]
+    tables = [asdict(table) for corpus in corpora for table in corpus.layouts().values()]
+    choices = [FORMAT, layout, asdict(options), given, *reading_choices(files, tables)]
+    return content_key(choices, [file.path for file in files], progress)
 
 
 def _remove(*folders: Path) -> None:
@@ -177,17 +198,3 @@ def _remove(*folders: Path) -> None:
 def _file_states(corpora: list[ParallelCorpus]) -> list[tuple[int, int]]:
     states = [file.path.stat() for corpus in corpora for file in corpus.files]
     return [(state.st_size, state.st_mtime_ns) for state in states]
-
-
-def _write_meta(folder: Path, key: str, summary: DataSummary) -> None:
-    meta = {"format": FORMAT, "key": key, "summary": summary.to_dict()}
-    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
-
-
-def _read_meta(folder: Path) -> dict[str, Any] | None:
-    """What _write_meta wrote, or None if there is nothing of this format."""
-    try:
-        meta: dict[str, Any] = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return meta if meta.get("format") == FORMAT else None

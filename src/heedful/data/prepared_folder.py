@@ -8,6 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from heedful.data.checksums import find_damage, flush_folder_to_disk, seal_folder
+from heedful.data.corpus_file import CorpusFile
 from heedful.data.progress import ThrottledProgress
 from heedful.data.text_files import read_raw_blocks
 from heedful.errors import UserError
@@ -16,11 +18,21 @@ from heedful.files import write_file
 
 @dataclass(frozen=True)
 class PreparedFolder:
-    """A folder of prepared files, the key of the content that they come from, and what is known of them."""
+    """A folder of prepared files, the key of the content that they come from, and what is known of them.
+
+    `remark` says why files that were there have been prepared anew, if they were damaged.
+    """
 
     path: Path
     key: str
     facts: dict[str, Any]
+    remark: str | None = None
+
+
+def reading_choices(files: Sequence[CorpusFile], layouts: Sequence[object] = ()) -> list[object]:
+    """What belongs into a key of how files are read; nothing, if they are UTF-8 and laid out as usual."""
+    encodings = [file.encoding for file in files]
+    return [encodings, list(layouts)] if any(encodings) or layouts else []
 
 
 def content_key(options: object, files: Sequence[Path], progress: ThrottledProgress) -> str:
@@ -52,18 +64,38 @@ def prepare_once(folder: Path, key: str, make: Callable[[Path], dict[str, Any]])
     It is written under another name and then renamed: a kill leaves nothing half done. `make` gives the facts.
     """
     prepared, partial = folder / "prepared", folder / "prepared.partial"
-    meta = prepared / "meta.json"
-    if meta.exists():
-        content = json.loads(meta.read_text(encoding="utf-8"))
-        if content["key"] == key:
-            return PreparedFolder(prepared, key, content["facts"])
+    meta, damage = read_prepared(prepared)
+    if meta is not None and meta["key"] == key:
+        return PreparedFolder(prepared, key, meta["facts"])
     for old in (partial, prepared):
         shutil.rmtree(old, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         facts = make(partial)
-        write_file(partial / "meta.json", json.dumps({"key": key, "facts": facts}))
-        partial.rename(prepared)
+        complete(partial, {"key": key, "facts": facts})
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return PreparedFolder(prepared, key, facts)
+    return PreparedFolder(prepared, key, facts, made_anew(prepared, damage))
+
+
+def complete(partial: Path, meta: dict[str, Any]) -> None:
+    """Give a folder of prepared files, with what is known of them, its name, once all of it is on the disk."""
+    write_file(partial / "meta.json", json.dumps(meta))
+    seal_folder(partial)
+    partial.rename(partial.with_name("prepared"))
+    flush_folder_to_disk(partial.parent)
+
+
+def read_prepared(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """What `complete` noted of prepared files, if every one of them is as it was; else what is damaged, if any are."""
+    if not prepared.is_dir():
+        return None, None
+    if damage := find_damage(prepared):
+        return None, damage
+    meta: dict[str, Any] = json.loads((prepared / "meta.json").read_text(encoding="utf-8"))
+    return meta, None
+
+
+def made_anew(prepared: Path, damage: str | None) -> str | None:
+    """The line that tells a user of damage."""
+    return damage and f"the prepared data in {prepared} is damaged ({damage}): it was made anew"

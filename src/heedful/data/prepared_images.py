@@ -59,13 +59,15 @@ class PreparedImages:
     key: str
     facts: dict[str, Any]
     report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @property
     def messages(self) -> list[str]:
         """What was left out, in words."""
         left_out, empty = self.facts["left_out"], self.facts["empty"]
         counts = ", ".join(f"{rule} {count:,}" for rule, count in left_out.items())
-        messages = [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
+        messages = [self.remark] if self.remark else []
+        messages += [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
         return messages + ([f"classes without any image to train on: {', '.join(empty)}"] if empty else [])
 
 
@@ -126,7 +128,8 @@ def prepare_images(
 def _open(prepared: PreparedFolder, shape: ImageShape, labels: tuple[str, ...], report: Path) -> PreparedImages:
     classes, train, valid = (np.load(prepared.path / f"{name}.npy") for name in ("classes", "train", "valid"))
     images = np.memmap(prepared.path / "images.bin", np.uint8, "r", shape=(len(classes), shape.channels, *shape.size))
-    return PreparedImages(ImageSet(images, classes, train, valid), labels, prepared.key, prepared.facts, report)
+    parts = ImageSet(images, classes, train, valid)
+    return PreparedImages(parts, labels, prepared.key, prepared.facts, report, prepared.remark)
 
 
 def _make(
@@ -143,7 +146,7 @@ def _make(
     with (partial / "images.bin").open("wb") as out, ThreadPoolExecutor() as pool:
         for source in sources:
             for stranger in source.strangers:
-                report.note("no image", str(stranger), "its name does not end as that of an image")
+                report.note("no image", str(stranger), "its name does not end as that of an image that is read")
             for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
                 # The validation images may lack a class, so that theirs are numbered otherwise.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -15,12 +15,13 @@ from heedful.data.documents import TextReport
 from heedful.data.framing import frame, frame_words
 from heedful.data.labelled_text import Example, LabelledFiles, label_numbers
 from heedful.data.pairs import token_dtype
-from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
+from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
 from heedful.data.prepared_text import SAMPLED_CHARACTERS
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.ragged import Ragged, RaggedWriter
 from heedful.data.report import REPORT_NAME
 from heedful.data.selection import held_out_sources
+from heedful.data.small_data import warning_of_few
 from heedful.data.tokenizer import Tokenizer, choose_vocabulary_size
 from heedful.errors import UserError
 from heedful.special_tokens import SpecialTokens
@@ -65,15 +66,16 @@ class PreparedLabels:
     key: str
     facts: dict[str, Any]
     report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @property
     def messages(self) -> list[str]:
         """What was changed or left out, in words."""
-        hits = self.facts["hits"]
-        if not hits:
-            return []
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-        return [f"lines that were changed or left out: {counts}; each is listed in {self.report}"]
+        messages = [*([self.remark] if self.remark else []), *self.facts["read_as"]]
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed or left out: {counts}; each is listed in {self.report}")
+        return messages + warning_of_few(len(self.train.ids), "examples")
 
 
 class LabelOptions(NamedTuple):
@@ -98,7 +100,8 @@ def prepare_labels(
     files = [file for corpus in corpora for file in corpus.files]
     given = options.tokenizer and blake2b(options.tokenizer.to_json().encode("utf-8")).hexdigest()
     choices = [FORMAT, train.unit, [len(each.files) for each in corpora], options.max_length, options.vocabulary_size]
-    key = content_key([*choices, given], [file.path for file in files], throttled)
+    layouts = [asdict(layout) for corpus in corpora for layout in corpus.unusual_layouts().values()]
+    key = content_key([*choices, given, *reading_choices(files, layouts)], [file.path for file in files], throttled)
     refuse_other_data(key, expected_key, [file.name for file in files], folder)
     report = folder / REPORT_NAME
     prepared = prepare_once(
@@ -112,7 +115,8 @@ def _open(prepared: PreparedFolder, report: Path) -> PreparedLabels:
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
     dtype = token_dtype(tokenizer.vocabulary_size)
     train, valid = (LabelledExamples.open(prepared.path / part, dtype) for part in ("train", "valid"))
-    return PreparedLabels(train, valid, tuple(facts["labels"]), tokenizer, prepared.key, facts, report)
+    labels = tuple(facts["labels"])
+    return PreparedLabels(train, valid, labels, tokenizer, prepared.key, facts, report, prepared.remark)
 
 
 class _Preparation:
@@ -147,6 +151,11 @@ class _Preparation:
             "tokens": train.ids.numbers,
             "special_tokens": vars(tokenizer.special_tokens),
             "hits": dict(self.report.hits),
+            "read_as": [
+                f"{name} is read as {layout.description(corpus.wanted)}"
+                for corpus in corpora
+                for name, layout in corpus.unusual_layouts().items()
+            ],
         }
 
     def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int]:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from heedful.data.documents import Documents, TextPart, TextReport
 from heedful.data.pairs import mapped_ids, token_dtype
-from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, refuse_other_data
+from heedful.data.prepared_folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
 from heedful.data.progress import Progress, ThrottledProgress
 from heedful.data.report import REPORT_NAME
+from heedful.data.small_data import FEW_CHARACTERS, warning_of_few
 from heedful.data.text_split import choose_split, nothing
 from heedful.data.tokenizer import Tokenizer, choose_vocabulary_size
 from heedful.errors import UserError
@@ -49,15 +50,16 @@ class PreparedText:
     key: str
     facts: dict[str, Any]
     report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
 
     @property
     def messages(self) -> list[str]:
         """What was changed, in words."""
-        hits = self.facts["hits"]
-        if not hits:
-            return []
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-        return [f"lines that were changed: {counts}; each is listed in {self.report}"]
+        messages = [self.remark] if self.remark else []
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed: {counts}; each is listed in {self.report}")
+        return messages + warning_of_few(self.facts["characters"], "characters of text", FEW_CHARACTERS)
 
 
 def prepare_text(
@@ -75,7 +77,7 @@ def prepare_text(
     files = [file for corpus in corpora for file in corpus.files]
     given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
     choices = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options), given]
-    key = content_key(choices, [file.path for file in files], throttled)
+    key = content_key([*choices, *reading_choices(files)], [file.path for file in files], throttled)
     refuse_other_data(key, expected_key, [file.name for file in files], folder)
 
     def make(partial: Path) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def _open(prepared: PreparedFolder, report: Path) -> PreparedText:
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", special)
     dtype = token_dtype(tokenizer.vocabulary_size)
     train, valid = (mapped_ids(prepared.path / f"{part}.bin", dtype) for part in ("train", "valid"))
-    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report)
+    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report, prepared.remark)
 
 
 def _make(

@@ -40,6 +40,7 @@ class DataSummary:
     valid_pairs: int
     train_tokens: int
     vocabulary_size: int
+    read_as: tuple[str, ...] = ()  # how table files are laid out, if not as TSV usually is
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -49,7 +50,7 @@ class DataSummary:
     def from_dict(cls, values: dict[str, Any]) -> "DataSummary":
         """The summary that to_dict gave."""
         counts = {part: values[part] and CorpusCounts(**values[part]) for part in ("train_files", "valid_files")}
-        return cls(**{**values, **counts})
+        return cls(**{**values, **counts, "read_as": tuple(values["read_as"])})
 
 
 class Report:
@@ -82,7 +83,7 @@ class Report:
             "action": "changed" if rule in KEEPING_RULES else "left out",
             "side": side,
             "files": block.files,
-            "line": block.first_line + offset,
+            "line": block.line(offset),
         }
         self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
+from heedful.data.encodings import as_utf8
 from heedful.errors import UserError
 
 STANDARD_INPUT = "-"
@@ -65,14 +66,15 @@ def expand_files(patterns: Sequence[str]) -> list[str]:
     return files
 
 
-def read_line_blocks(path: str | Path) -> Iterator[list[bytes]]:
-    """Consecutive lines of a file in non-empty lists of bounded size, without their line ends.
+def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[list[bytes]]:
+    """Consecutive lines of a file in non-empty lists of bounded size, as UTF-8, without their line ends.
 
     Only a newline, with an optional carriage return before it, ends a line; the last line may lack it. A
     byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later.
+    Errors call the file by `name`.
     """
     rest = b""
-    for block in unpacked_blocks(path):
+    for block in unpacked_blocks(path, encoding, name):
         text = rest + block
         lines = text.split(b"\n")
         # One byte more than the cut line needs: the carriage return of a line that just fits.
@@ -91,20 +93,23 @@ def _cut(lines: list[bytes]) -> list[bytes]:
     return [line[: MAX_LINE_BYTES + 1] for line in lines]
 
 
-def read_lines(path: str | Path) -> Iterator[bytes]:
+def read_lines(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
     """The lines of a file one by one, by the rules of read_line_blocks."""
-    for lines in read_line_blocks(path):
+    for lines in read_line_blocks(path, encoding, name):
         yield from lines
 
 
-def unpacked_blocks(path: str | Path) -> Iterator[bytes]:
-    """The unpacked bytes of a file, without a byte order mark; every failure names the file."""
+def unpacked_blocks(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
+    """The unpacked text of a file as UTF-8, without a byte order mark; every failure names the file."""
+    return as_utf8(unpacked_bytes(path), name or path, encoding)
+
+
+def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
+    """The unpacked bytes of a file, whatever they are; every failure names the file."""
     try:
         with _open_unpacked(Path(path)) as stream:
-            block = stream.read1(_BLOCK_BYTES).removeprefix(BYTE_ORDER_MARK)
-            while block:
+            while block := stream.read1(_BLOCK_BYTES):
                 yield block
-                block = stream.read1(_BLOCK_BYTES)
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"{path} is damaged or cut short ({error}): copy or pack it again.") from error
     except OSError as error:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ SMALLEST_VOCABULARY = 256 + len(SPECIAL_TOKENS)
 # A word with the space before it, one digit, a run of other signs, or white space. Marks belong to their
 # letters: without that, words of many scripts (such as Devanagari) would be cut at each vowel sign.
 _WORD_PATTERN = r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+# Learning subwords takes time that grows with the square of a word's length. Words of natural text are much shorter.
+LONGEST_WORD = 1000
+_LONG_RUN = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1},}}|(?<!\s)\s{{{LONGEST_WORD + 1},}}")
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
 
 
@@ -111,7 +115,7 @@ class Tokenizer:
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )
-        engine.train_from_iterator(texts, trainer)
+        engine.train_from_iterator((piece for text in texts for piece in _with_bounded_words(text)), trainer)
         # Training registers the special tokens to be looked for in texts; here they must never be found.
         content = json.loads(engine.to_str())
         content["added_tokens"] = []
@@ -237,6 +241,16 @@ def _is_of_characters(engine: tokenizers.Tokenizer) -> bool:
 def words(text: str) -> list[str]:
     """The words of a text, as `Tokenizer.word_of_token` counts them."""
     return [word for word in text.split(" ") if word]
+
+
+def _with_bounded_words(text: str) -> Iterator[str]:
+    """A text, cut inside runs of signs or of white space that are too long to learn subwords from in little time."""
+    begin = 0
+    for run in _LONG_RUN.finditer(text) if len(text) > LONGEST_WORD else ():
+        for end in range(run.start() + LONGEST_WORD, run.end(), LONGEST_WORD):
+            yield text[begin:end]
+            begin = end
+    yield text[begin:]
 
 
 def _without_surrogates(text: str) -> str:

@@ -14,6 +14,7 @@ from heedful.data.augmentation import AugmentationConfig
 from heedful.data.labelled_images import LabelledImages, open_images
 from heedful.data.prepared_images import ImageShape, PreparedImages, prepare_images, typical_shape
 from heedful.data.progress import Progress, ThrottledProgress
+from heedful.data.small_data import warning_of_few
 from heedful.errors import UserError
 from heedful.jobs.image_start import fine_tuning_rate, load_vision_config, start_from_folder
 from heedful.jobs.job import Choice
@@ -151,7 +152,9 @@ class PreparedImageJob:
     @property
     def messages(self) -> list[str]:
         """What was left out, and what of another model cannot be used."""
-        if self.base is None or self.base.model.num_classes == len(self.data.labels):
+        if self.base is None:
+            return [*self.data.messages, *warning_of_few(len(self.data.set.train), "images")]
+        if self.base.model.num_classes == len(self.data.labels):
             return self.data.messages
         note = f"the classifier starts anew: it was of {self.base.model.num_classes} classes"
         return [*self.data.messages, note]

@@ -9,9 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import nn
 
+from heedful.data.encodings import check_encoding
 from heedful.data.labelled_text import LabelledFiles, LabelUnit
 from heedful.data.prepared_labels import LabelOptions, PreparedLabels, prepare_labels
 from heedful.data.progress import Progress
+from heedful.data.row_layout import RowOptions
 from heedful.data.text_files import expand_files
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
@@ -45,6 +47,10 @@ class LabelData:
     data: tuple[str, ...] = ()
     valid_data: tuple[str, ...] = ()
     from_model: str | None = None
+    encoding: str | None = None
+    columns: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         take_file_names(self, "data", "valid_data")
@@ -63,6 +69,8 @@ class LabelData:
         """Raise a UserError for files that are missing."""
         if not self.data:
             raise UserError("no data: give --data with one or more files of labelled text")
+        check_encoding(self.encoding)
+        self._row_options().check()
         expand_files(self.data + self.valid_data)
 
     def base_settings(self) -> dict[str, Any]:
@@ -76,7 +84,11 @@ class LabelData:
         """Split and encode the texts."""
         start = starting_model(self.from_model)
         train, valid = (
-            LabelledFiles.from_patterns(patterns, self.kind.unit, folder / "spooled" / part) if patterns else None
+            LabelledFiles.from_patterns(
+                patterns, self.kind.unit, folder / "spooled" / part, self.encoding, self._row_options()
+            )
+            if patterns
+            else None
             for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
         )
         assert train is not None
@@ -88,6 +100,9 @@ class LabelData:
         data = prepare_labels(train, valid, folder, options, progress, expected_key)
         return PreparedLabelJob(data, self.kind, valid is not None, start)
 
+    def _row_options(self) -> RowOptions:
+        return RowOptions(self.columns, self.header, self.delimiter)
+
     def start(self, model: nn.Module) -> None:
         """Copy the weights of the model to start from, if there is one."""
         start = starting_model(self.from_model)
@@ -97,14 +112,14 @@ class LabelData:
 
 @dataclass(frozen=True)
 class ClassifierData(LabelData):
-    """Lines of `label TAB text`, or `label TAB text TAB second text`."""
+    """Lines of `label TAB text`, or `label TAB text TAB second text`; or other tables with these columns."""
 
     kind: ClassVar[LabelKind] = LabelKind("text", "classes", "classification", "heedful classify {} < in.txt")
 
 
 @dataclass(frozen=True)
 class TaggerData(LabelData):
-    """Lines of `word TAB tag`, with blank lines between sentences."""
+    """Lines of `word TAB tag`, with blank lines between sentences; or other tables with these columns."""
 
     kind: ClassVar[LabelKind] = LabelKind("word", "tags", "tagging", "heedful tag {} < in.txt")
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from heedful.data.documents import Documents, DocumentUnit
+from heedful.data.encodings import check_encoding
 from heedful.data.prepared_text import PreparedText, TextOptions, TokenizerKind, prepare_text
 from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
@@ -42,6 +43,7 @@ class TextData:
     document: DocumentUnit = "file"
     tokenizer: TokenizerKind = "subwords"
     from_model: str | None = None
+    encoding: str | None = None
 
     @property
     def start_folder(self) -> str | None:
@@ -64,6 +66,7 @@ class TextData:
         """Raise a UserError for files that are missing."""
         if not self.text:
             raise UserError("no data: give --text with one or more text files")
+        check_encoding(self.encoding)
         expand_files(self.text + self.valid_text)
 
     def base_settings(self) -> dict[str, Any]:
@@ -80,8 +83,10 @@ class TextData:
         if tokenizer and self.tokenizer == "characters" and not tokenizer.is_of_characters:
             raise UserError(f"the vocabulary of {self.from_model} is of subwords: leave --tokenizer characters out")
         spooled = folder / "spooled"
-        train = Documents.from_files(self.text, self.document, spooled / "train")
-        valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
+        train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
+        valid = None
+        if self.valid_text:
+            valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
         data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
         return PreparedLanguageJob(data, self.tokenizer, start)

@@ -12,6 +12,7 @@ from torch import nn
 
 from heedful.config import merge
 from heedful.data.documents import Documents, DocumentUnit
+from heedful.data.encodings import check_encoding
 from heedful.data.prepared_text import PreparedText, TextOptions, prepare_text
 from heedful.data.progress import Progress
 from heedful.data.text_files import expand_files
@@ -42,6 +43,7 @@ class MaskedTextData:
     document: DocumentUnit = "line"
     whole_words: bool = False
     from_model: str | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         take_file_names(self, "text", "valid_text")
@@ -60,6 +62,7 @@ class MaskedTextData:
         """Raise a UserError for files that are missing."""
         if not self.text:
             raise UserError("no data: give --text with one or more text files")
+        check_encoding(self.encoding)
         expand_files(self.text + self.valid_text)
 
     def base_settings(self) -> dict[str, Any]:
@@ -76,8 +79,10 @@ class MaskedTextData:
         if tokenizer and tokenizer.special_tokens.mask is None:
             raise UserError(f"the vocabulary of {self.from_model} has no mask token")
         spooled = folder / "spooled"
-        train = Documents.from_files(self.text, self.document, spooled / "train")
-        valid = Documents.from_files(self.valid_text, self.document, spooled / "valid") if self.valid_text else None
+        train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
+        valid = None
+        if self.valid_text:
+            valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
         # Lines begin as words behind a space do, so that texts to be classified look the same.
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
         data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)

@@ -10,9 +10,12 @@ import torch
 from torch import nn
 
 from heedful.data.corpus import ParallelCorpus
+from heedful.data.encodings import check_encoding
 from heedful.data.prepared import PreparedTranslation, PrepareOptions, prepare_translation
 from heedful.data.progress import Progress
 from heedful.data.report import REPORT_NAME
+from heedful.data.row_layout import RowOptions
+from heedful.data.small_data import warning_of_few
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.jobs.file_names import take_file_names
@@ -29,9 +32,10 @@ FAMILIES = ("encoder_decoder", "recurrent")
 
 @dataclass(frozen=True)
 class TranslationData:
-    """The files to learn from: aligned source and target files, or TSV files; the held-out ones likewise.
+    """The files to learn from: aligned source and target files, or table files; the held-out ones likewise.
 
-    `from_model` is a model folder to go on from, with its vocabulary.
+    `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files. `columns` (such
+    as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
     """
 
     files: ClassVar = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv", "from_model")
@@ -46,6 +50,10 @@ class TranslationData:
     source_language: str | None = None
     target_language: str | None = None
     from_model: str | None = None
+    encoding: str | None = None
+    columns: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
 
     @property
     def start_folder(self) -> str | None:
@@ -66,6 +74,8 @@ class TranslationData:
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
+        check_encoding(self.encoding)
+        self._row_options().check()
         self._corpora()
 
     def base_settings(self) -> dict[str, Any]:
@@ -108,10 +118,13 @@ class TranslationData:
         if tables and (sources or targets):
             raise UserError(f"give {flags[0]} and {flags[1]}, or {flags[2]}, not both")
         if tables:
-            return ParallelCorpus.from_tsv(tables, *languages)
+            return ParallelCorpus.from_tsv(tables, *languages, self.encoding, self._row_options())
         if bool(sources) != bool(targets):
             raise UserError(f"{flags[0]} and {flags[1]} go together: one of them is missing")
-        return ParallelCorpus.from_files(sources, targets, *languages) if sources else None
+        return ParallelCorpus.from_files(sources, targets, *languages, self.encoding) if sources else None
+
+    def _row_options(self) -> RowOptions:
+        return RowOptions(self.columns, self.header, self.delimiter)
 
 
 @dataclass(frozen=True)
@@ -134,12 +147,13 @@ class PreparedTranslationJob:
         """What was changed or left out, and what the run starts from, in words."""
         summary = self.data.report
         parts = {"training": summary.train_files, "validation": summary.valid_files}
-        messages = [f"{name} files: {counts}" for name, counts in parts.items() if counts]
+        messages = [*([self.data.remark] if self.data.remark else []), *summary.read_as]
+        messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
         if any(counts and counts.hits for counts in parts.values()):
             messages.append(f"every one of these lines is listed in {self.report}")
         if self.starts_from:
             messages.append(self.starts_from.message())
-        return messages
+        return messages + warning_of_few(len(self.data.train), "pairs")
 
     @property
     def num_tokens(self) -> int:

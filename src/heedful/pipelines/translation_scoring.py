@@ -29,7 +29,7 @@ def score_pairs(
     alpha: float,
     first_index: int = 0,
 ) -> list[Score]:
-    """The scores of targets given their sources, over the length penalty of that alpha; they count from `first_index`."""
+    """The scores of targets given their sources, over the length penalty of that alpha; counted from `first_index`."""
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
     pairs = list(

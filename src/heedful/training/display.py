@@ -59,7 +59,8 @@ class RunDisplay:
     def prepared(self, messages: Sequence[str]) -> None:
         """The data is ready; the messages tell what was changed or left out."""
         for message in messages:
-            self.message(message)
+            style = "bold yellow" if message.startswith("warning:") else ""
+            self.console.print(Text(message, style), soft_wrap=True)
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
         """Training is about to begin, or to go on."""

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from heedful.data.images import decode_image, has_colour, load_image, read_image
+from heedful.data.labelled_images import ImageFolder
 from heedful.errors import UserError
 
 RANDOM = np.random.Generator(np.random.PCG64(1))
@@ -62,3 +63,30 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
             load_image(tmp_path / name, (5, 7), 3)
     with pytest.raises(UserError, match="expected uint8"):
         load_image(GREYS / 255, (5, 7), 1)
+
+
+def test_one_rule_for_formats_and_pixels(tmp_path: Path) -> None:
+    Image.new("RGB", (7, 5)).save(tmp_path / "a.eps")
+    Image.new("1", (6000, 6000)).save(tmp_path / "large.png")
+    Image.new("1", (20000, 10000)).save(tmp_path / "huge.png")
+    for name, reason in (
+        ("a.eps", "not an image of a format that is read"),
+        ("large.png", "6000 x 6000 pixels, more than"),
+        ("huge.png", "more than 33,554,432 pixels"),
+    ):
+        with pytest.raises(UserError, match=f"{name} cannot be read as an image: it .*{reason}"):
+            load_image(tmp_path / name, (3, 3), 3)
+    with Image.open(tmp_path / "a.eps") as opened, pytest.raises(UserError, match="its format is EPS"):
+        load_image(opened, (3, 3), 3)
+    with pytest.raises(UserError, match="5793 x 5793 pixels"):
+        load_image(np.zeros((5793, 5793), np.uint8), (3, 3), 3)
+
+
+def test_files_of_other_formats_are_no_images_of_a_folder(tmp_path: Path) -> None:
+    for name in ("cat/a.png", "cat/b.eps", "dog/c.jpg", "dog/d.pdf"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        Image.new("RGB", (3, 5)).save(path)
+    found = ImageFolder.open(str(tmp_path))
+    assert found.layout == ["cat/a.png", "dog/c.jpg"]
+    assert [path.name for path in found.strangers] == ["b.eps", "d.pdf"]

@@ -48,6 +48,7 @@ def test_clean_pairs_come_back_in_order_and_a_part_is_held_out(tmp_path: Path, s
     assert [entry.keys() for entry in report_of(tmp_path / "run")] == [{"summary"}]
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["data-report.jsonl", "prepared"]
     assert sorted(path.name for path in (tmp_path / "run" / "prepared").iterdir()) == [
+        "checksums.json",
         "meta.json",
         "tokenizer.json",
         "train",
@@ -178,7 +179,7 @@ def test_a_run_that_broke_off_leaves_nothing_that_is_taken_for_whole(
 ) -> None:
     corpus, run = corpus_of(tmp_path, sentence_pairs), tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(prepared_module, "_write_meta", lambda *given: 1 / 0)
+        patch.setattr(prepared_module, "complete", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prepare_translation(corpus, None, run, PrepareOptions())
     with pytest.raises(UserError, match="holds no prepared data"):

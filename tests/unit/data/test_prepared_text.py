@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_every_file_is_a_document(tmp_path: Path) -> None:
     found = prepare(tmp_path, files, valid=b"Four cats.\n")
     assert documents(found, found.train) == ["One dog.\nTwo dogs.\n", "Drei Bäume.\n"]
     assert documents(found, found.valid) == ["Four cats.\n"]
-    assert found.facts["valid_bytes"] == 11 and found.messages == []
+    assert found.facts["valid_bytes"] == 11 and [message[:13] for message in found.messages] == ["warning: only"]
 
 
 def test_every_line_is_a_document(tmp_path: Path) -> None:
@@ -62,9 +63,10 @@ def test_of_many_documents_some_are_held_out_and_equal_ones_together(tmp_path: P
 
 
 def test_bad_bytes_and_control_characters_are_listed_with_file_and_line(tmp_path: Path) -> None:
-    content = b"good\nb\xffd\nnull\x00 here\ngood\n" * 2
+    few = b"good\nb\xffd\nnull\x00 here\ngood\n" * 2
+    content = few + b"good\n" * 200  # more than a hundredth of such lines would be refused
     found = prepare(tmp_path, {"a.txt": content}, valid=b"x\n")
-    assert documents(found, found.train)[0] == "good\nb\ufffdd\nnull  here\ngood\n" * 2
+    assert documents(found, found.train)[0] == "good\nb\ufffdd\nnull  here\ngood\n" * 2 + "good\n" * 200
     rows = [json.loads(line) for line in (tmp_path / "run" / "data-report.jsonl").read_text().splitlines()]
     assert [(row["rule"], row["line"]) for row in rows] == [
         ("invalid UTF-8", 2),
@@ -113,3 +115,24 @@ def test_whole_texts_come_back_from_their_tokens(text: str) -> None:
 
 
 _TOKENIZER = Tokenizer.train(["the red dog", "déjà vu\n\n"], 300, whole_texts=True)
+
+
+@pytest.mark.parametrize("letters", ["abcdefgh", "一只狗在公园里奔跑天气很好", "äöüß"])
+def test_text_without_any_break_is_read_in_bounded_parts(letters: str, tmp_path: Path) -> None:
+    text = letters * ((3 << 20) // len(letters.encode()))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    parts = list(Documents.from_files((str(tmp_path / "a.txt"),), "file", tmp_path / "spooled").parts(None))
+    assert "".join(part.text for part in parts) == text
+    assert max(len(part.text.encode()) for part in parts) <= 1 << 20
+
+
+def test_subwords_of_text_without_any_break_are_learned_in_linear_time() -> None:
+    random = np.random.default_rng(1)
+    seconds = []
+    for size in (1 << 14, 1 << 18):
+        text = "".join(random.choice(list("abcdefgh"), size))
+        started = time.process_time()
+        Tokenizer.train([text], 300)
+        seconds.append(time.process_time() - started)
+    # Sixteen times the text: with the square of its length it would take 256 times as long.
+    assert seconds[1] < 64 * seconds[0] + 1

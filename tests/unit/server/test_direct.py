@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from heedful.data import images
 from heedful.errors import UserError
 from heedful.inspection.attention_map import AttentionMap, Positions
 from heedful.inspection.attention_maps import AttentionMaps
@@ -28,12 +29,12 @@ def test_usual_formats_are_read(kind: str) -> None:
 
 
 def test_formats_that_are_read_by_other_programs_are_refused() -> None:
-    with pytest.raises(UserError, match="the image cannot be read: UnidentifiedImageError"):
+    with pytest.raises(UserError, match="the image cannot be read: it is not an image of a format that is read"):
         direct.open_image(encoded("EPS"))
 
 
 def test_a_large_image_is_refused_before_it_is_unpacked(monkeypatch) -> None:
-    monkeypatch.setattr(direct, "MOST_PIXELS", 34)
+    monkeypatch.setattr(images, "MOST_PIXELS", 34)
     with pytest.raises(UserError, match="7 x 5 pixels, more than 34"):
         direct.open_image(encoded("PNG"))
 

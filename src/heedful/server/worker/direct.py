@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from heedful.data.images import read_image
+from heedful.data.images import or_reason, read_image
 from heedful.errors import UserError
 from heedful.pipelines.classification import Classification
 from heedful.server.worker.direct_size import (
@@ -29,10 +29,6 @@ from heedful.server.worker.task import remarks
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
 # From a pipeline, an input and options to the bytes that it takes to compute.
 Size = Callable[[Any, Any, dict[str, Any]], int]
-# Pixels of an image: a small file may unpack to a huge one.
-MOST_PIXELS = 2**25
-# Formats of images; Pillow reads some others by starting programs.
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 
 @dataclass(frozen=True)
@@ -124,13 +120,10 @@ def open_image(encoded: str) -> Image.Image:
     if encoded.startswith("data:"):
         encoded = encoded.partition(",")[2]
     try:
-        image = read_image(Image.open(io.BytesIO(base64.b64decode(encoded, validate=True)), formats=FORMATS))
+        content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         raise UserError("the image is not valid base64") from None
-    except Exception as error:  # Pillow's readers of broken files raise exceptions of all kinds
-        raise UserError(f"the image cannot be read: {type(error).__name__}") from None
-    if image.width * image.height > MOST_PIXELS:
-        raise UserError(
-            f"the image has {image.width} x {image.height} pixels, more than {MOST_PIXELS:,}: scale it down"
-        )
+    image = or_reason(lambda: read_image(io.BytesIO(content)))
+    if isinstance(image, str):
+        raise UserError(f"the image cannot be read: {image}")
     return image

@@ -1,0 +1,180 @@
+"""Text in other encodings than UTF-8, made UTF-8 as it is read; and files that are not text, refused in words."""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from heedful.config import nearest
+from heedful.errors import UserError
+
+# A greater share of lines that are not valid text means that the file is in another encoding, or no text.
+MOST_INVALID = 0.01
+# Bytes of invalid lines by which the encoding is guessed.
+_SAMPLE_BYTES = 1 << 16
+# The longer ones come first: one of them begins with another.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NOT_TEXT = (
+    (rb"PK\x03\x04", "a zip archive (or an office document)"),
+    (rb"BZh[1-9]1AY&SY", "a bzip2 file"),
+    (rb"\x28\xb5\x2f\xfd", "a zstd file"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (rb"\x04\x22\x4d\x18", "an lz4 file"),
+    (rb"Rar!\x1a\x07", "a rar archive"),
+    (rb".{257}ustar", "a tar archive"),
+    (rb"%PDF-", "a PDF document"),
+    (rb"PAR1", "a Parquet file"),
+    (rb"\x89PNG\r\n", "an image"),
+    (rb"\xff\xd8\xff", "an image"),
+    (rb"GIF8[79]a", "an image"),
+    (rb"\x7fELF", "a program"),
+    (rb"SQLite format 3\x00", "a database"),
+)
+_NOT_TEXT_STARTS = [(re.compile(start, re.DOTALL), what) for start, what in _NOT_TEXT]
+_KNOWN = ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1", "latin-1", "iso-8859-2", "iso-8859-15"]
+_KNOWN += ["windows-1250", "windows-1251", "windows-1252", "koi8-r", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"]
+# How an encoding is called beside the name that Python gives it.
+_NAMES = {"latin_1": "ISO-8859-1", "utf_16": "UTF-16", "utf_32": "UTF-32", "big5": "Big5", "gb18030": "GB18030"}
+_NAMES |= {f"cp125{digit}": f"Windows-125{digit}" for digit in range(9)}
+_INVALID = "heedful.invalid"
+
+
+def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
+    """Half a surrogate pair in place of what cannot be decoded: as UTF-8 it is invalid, as the bytes were."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "\udcff", error.end
+
+
+codecs.register_error(_INVALID, _mark_invalid)
+
+
+def check_encoding(name: str | None) -> None:
+    """Raise a UserError for an encoding that Python does not know, or that is not one of text."""
+    if name is None:
+        return
+    try:
+        "a".encode(name)
+    except (LookupError, ValueError):
+        raise UserError(f"--encoding {name!r} is not the name of an encoding: {nearest(name, _KNOWN)}") from None
+
+
+def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = None) -> Iterator[bytes]:
+    """The bytes of a text file as UTF-8 without a byte order mark; the mark or else the name given says the encoding.
+
+    Bytes that the encoding has no character for become bytes that are invalid in UTF-8 too. Without a mark or a name,
+    the bytes are given as they are.
+    """
+    stream = iter(blocks)
+    first = next(stream, b"")
+    marked = next((found for mark, found in _BYTE_ORDER_MARKS if first.startswith(mark)), None)
+    if marked is None:
+        _refuse_other_files(first, name)
+    encoding = marked or encoding or "utf-8"
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        yield from _without_empty(first.removeprefix(codecs.BOM_UTF8), stream)
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(_INVALID)
+    begins = True
+    for block in _without_empty(first, stream):
+        text = decoder.decode(block)
+        if begins and text:
+            text, begins = text.removeprefix("\ufeff"), False
+        if text:
+            yield text.encode("utf-8", "surrogatepass")
+    if text := decoder.decode(b"", final=True):
+        yield text.encode("utf-8", "surrogatepass")
+
+
+def _without_empty(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from others
+
+
+def _refuse_other_files(start: bytes, name: str | Path) -> None:
+    for pattern, what in _NOT_TEXT_STARTS:
+        if pattern.match(start):
+            raise UserError(f"{name} is {what}, not a text file: give plain text, which may be packed as .gz or .xz")
+
+
+class LineCensus:
+    """Counts the lines of a text file that are not text, and refuses a file with too many of them."""
+
+    def __init__(self, name: str | Path, encoding: str | None = None) -> None:
+        self._name, self._encoding = name, encoding
+        self._lines = self._invalid = self._with_nul = 0
+        self._sample = b""
+
+    def look(self, lines: bytes) -> None:
+        """Count some lines, which are whole, or cut where a character ends."""
+        begins = self._lines == 0
+        self._lines += lines.count(b"\n") + (not lines.endswith(b"\n"))
+        if b"\0" in lines:
+            self._with_nul += sum(b"\0" in line for line in lines.split(b"\n"))
+            if begins:
+                self._refuse_binary()
+        if not _is_utf8(lines):
+            for line in lines.split(b"\n"):
+                if not _is_utf8(line):
+                    self._invalid += 1
+                    if len(self._sample) < _SAMPLE_BYTES:
+                        self._sample += line[:_SAMPLE_BYTES] + b"\n"
+
+    def finish(self) -> None:
+        """Raise a UserError if there were too many, which says what the file looks like."""
+        self._refuse_binary()
+        if self._invalid <= MOST_INVALID * self._lines:
+            return
+        share = f"{self._invalid:,} of {self._lines:,} lines"
+        if self._encoding is not None:
+            raise UserError(f"{self._name}: {share} are not valid {self._encoding}: give another --encoding")
+        looks, offer = "", "its name"
+        if found := _guess(self._sample):
+            label, offer = found
+            looks = f", and it looks like {label}"
+        raise UserError(
+            f"{self._name}: {share} are not valid UTF-8{looks}: give --encoding {offer}, or convert the file to UTF-8"
+        )
+
+    def _refuse_binary(self) -> None:
+        if self._with_nul > MOST_INVALID * self._lines:
+            raise UserError(
+                f"{self._name} is not a text file: {self._with_nul:,} of {self._lines:,} lines hold NUL bytes; "
+                "if it is UTF-16 without a byte order mark, give --encoding utf-16-le or utf-16-be"
+            )
+
+
+def _is_utf8(text: bytes) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _guess(sample: bytes) -> tuple[str, str] | None:
+    """The encoding that lines look like, as people call it and as an option takes it."""
+    from charset_normalizer import from_bytes  # here: most files are UTF-8, and need not wait for it
+
+    best = from_bytes(sample).best()
+    if best is None:
+        return None
+    found = best.encoding
+    # Many encodings have the same letters in the same places: the best-known one that reads the same is named.
+    for usual in ("latin_1", "cp1252"):
+        try:
+            if sample.decode(usual) == sample.decode(found) and not re.search("[\x80-\x9f]", sample.decode(usual)):
+                found = usual
+                break
+        except UnicodeDecodeError:
+            continue
+    label = _NAMES.get(found, found.upper().replace("_", "-"))
+    return label, label.lower() if found in _NAMES else found.replace("_", "-")
