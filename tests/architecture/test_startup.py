@@ -54,5 +54,5 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     parts = {name.split(".")[1] for name in names if name.startswith("heedful.")}
     assert parts.isdisjoint({"demo", "evaluation", "interop", "jobs", "presets", "server", "training"})
     pipelines = {name for name in names if name.startswith("heedful.pipelines.")}
-    ours = ("loading", "next_words", "translation_attention", "translation_pieces", "translator")
-    assert pipelines == {f"heedful.pipelines.{name}" for name in ours}
+    ours = ("described", "loading", "next_words", "translation", "translation_attention", "translation_pieces")
+    assert pipelines == {f"heedful.pipelines.{name}" for name in (*ours, "translator")}

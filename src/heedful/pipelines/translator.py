@@ -32,7 +32,6 @@ from heedful.pipelines.translation import Score as Score
 from heedful.pipelines.translation import Translation as Translation
 from heedful.pipelines.translation_attention import translation_attention
 from heedful.pipelines.translation_pieces import PreparedText, Start, join_pieces
-from heedful.pipelines.translation_scoring import score_pairs
 from heedful.segmentation import Split, SplitLine, Splitter, check_split
 from heedful.sentences import sentence_spans
 from heedful.tasks.translation_model import TranslationModel
@@ -257,6 +256,8 @@ class Translator(Described):
             return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
         if isinstance(sources, str) or isinstance(targets, str):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
+        from heedful.pipelines.translation_scoring import score_pairs  # here: translating must not wait for it
+
         return score_pairs(self.model, self.tokenizer, sources, targets, length_penalty, first_index)
 
 
