@@ -3,13 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test browser test-weights bench lint types format clean
+.PHONY: demo test test-slow browser test-weights bench lint types format clean
 
 demo: .venv/demo-installed
 	$(BIN)/heedful demo
 
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
 test: .venv/test-installed lint types browser
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m 'not slow'
+
+# What is slow by nature: real runs killed at many moments, full disks, hung workers.
+test-slow: .venv/test-installed browser
+	$(PYTEST) -m slow
 
 # With REQUIRE_BROWSER=1 the browser tests must run; without it they are skipped where there is no Chromium.
 browser:
