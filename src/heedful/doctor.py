@@ -34,6 +34,7 @@ PACKAGES = {
     "filelock": ("3.12", "filelock"),
     "pillow": ("10", "PIL"),
     "sacrebleu": ("2.4", "sacrebleu"),
+    "charset-normalizer": ("3.1", "charset_normalizer"),
 }
 # What needs it -> the packages that it needs; all of them can be missing.
 EXTRAS = {"serve": ("fastapi", "pydantic", "uvicorn"), "demo": ("babel",), "ctranslate2": ("ctranslate2",)}

@@ -21,17 +21,13 @@ def test_what_there_is_and_what_it_can_do() -> None:
     process = subprocess.run(command, capture_output=True, timeout=120)
     result = json.loads(process.stdout)
     assert process.stderr == b""
-    assert process.returncode == (0 if result["ok"] else 1)
+    assert process.returncode == 0 and result["ok"]
     checks = {each["name"]: each for each in result["checks"]}
-    assert result["ok"] == all(each["ok"] for each in checks.values())
-    # Whether a processor rounds alike in all batches is for the doctor to find out; the others must hold wherever
-    # tests run.
-    assert all(each["ok"] and each["advice"] is None for name, each in checks.items() if name != "translate")
+    assert all(each["ok"] and each["advice"] is None for each in checks.values())
     assert checks.keys() >= {"python", "heedful", "torch", "numpy", "tokenizers", "device", "cores", "memory", "disk"}
     assert re.fullmatch(r"two steps of a tiny model, loss \d+\.\d+", checks["train"]["found"])
     assert "equal to the last bit" in checks["save and load"]["found"]
-    assert "batches of 1 and of 7" in checks["translate"]["found"]
-    assert bool(checks["translate"]["advice"]) == (not checks["translate"]["ok"])
+    assert "equal to the last bit in batches of 1 and of 7" in checks["translate"]["found"]
 
 
 def test_weights_that_a_folder_does_not_keep_are_told_of(tmp_path: Path) -> None:

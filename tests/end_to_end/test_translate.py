@@ -176,8 +176,10 @@ def test_weights_of_8_bits_translate_the_same(
     found, expected = ([each.text for each in model.translate(lines)] for model in (rounded, plain))
     assert sum(a == b for a, b in zip(found, expected, strict=True)) >= 50
     assert [each.text for each in rounded.translate(lines, batch_size=1)] == found
-    aligned = [[each.alignment for each in model.translate(lines[:3], alignment=True)] for model in (rounded, plain)]
-    assert aligned[0] == aligned[1]
+    # A word may attend to two others all but equally; of hundreds, few do.
+    aligned = [[each.alignment for each in model.translate(lines, alignment=True)] for model in (rounded, plain)]
+    pairs = [pair for one, other in zip(*aligned, strict=True) for pair in zip(one, other, strict=False)]
+    assert len(pairs) > 200 and sum(one == other for one, other in pairs) >= 0.99 * len(pairs)
     shares = [model.attention("red dog", "red dog").maps[-1].weights for model in (rounded, plain)]
     assert np.abs(shares[0] - shares[1]).max() < 0.1
     scores = [sum(each.log_probability for each in model.score(lines, lines)) for model in (rounded, plain)]

@@ -59,7 +59,7 @@ def test_a_fault_in_a_worker_is_logged_under_the_name_that_the_client_gets(clien
 def test_a_model_that_computes_no_numbers_is_the_servers_fault_and_is_said(client) -> None:
     failed = client.post("/api/generate", json={"model": "damaged", "prompt": "the"})
     assert failed.status_code == 500
-    assert "are not numbers (NaN): its weights are damaged" in failed.json()["error"]["message"]
+    assert "are not numbers (NaN), or infinite: its weights are damaged" in failed.json()["error"]["message"]
     log = client.log.read_text().partition(f"request {failed.headers['x-request-id']} (generate with damaged)")[2]
     assert "are not numbers (NaN)" in log.splitlines()[0]
     assert client.post("/api/generate", json={"model": "writer", "prompt": "the"}).status_code == 200

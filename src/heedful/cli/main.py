@@ -121,8 +121,8 @@ def _mend_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
-    raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.FileIO) and sys.stdout is sys.__stdout__:  # not what a program that calls `main` put there
+    raw, is_own = getattr(sys.stdout, "buffer", None), sys.stdout is sys.__stdout__
+    if isinstance(raw, io.FileIO) and is_own:  # and not what a program that calls `main` put there
         encoding, errors = sys.stdout.encoding, sys.stdout.errors
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
 

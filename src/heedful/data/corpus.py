@@ -164,7 +164,7 @@ def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
         columns = [text.split(b"\t", 2) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
         missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
         for place in missing:
-            columns[place] = [b"", b""]
+            columns[place] = [columns[place][0], b""]
         yield RawPairs(
             (file.shown_name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
         )
@@ -176,7 +176,12 @@ def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
     while some := list(islice(rows, _ROWS_TOGETHER)):
         cells = [_pair_of(row) for row in some]
         missing = tuple(place for place, pair in enumerate(cells) if pair is None)
-        sources, targets = ([pair[side] if pair else b"" for pair in cells] for side in (0, 1))
+        # A row that lacks a column has what there is of it for its source, so that it is told from a blank line.
+        pairs = [
+            pair or [b"" if row.is_blank else b" ".join(row.cells) or b"?", b""]
+            for row, pair in zip(some, cells, strict=True)
+        ]
+        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
         lines = tuple(row.line for row in some)
         yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, lines)
 

@@ -80,7 +80,8 @@ class Tokenizer:
     def is_word_by_word(self) -> bool:
         """Whether `train` made it for lines: a text's tokens are those of its words, each with a space before it."""
         content = json.loads(self._engine.to_str())
-        return _WORD_PATTERN in json.dumps(content["pre_tokenizer"]) and "Prepend" in json.dumps(content["normalizer"])
+        splits = (content["pre_tokenizer"] or {}).get("pretokenizers", [{}])
+        return splits[0].get("pattern") == {"Regex": _WORD_PATTERN} and "Prepend" in json.dumps(content["normalizer"])
 
     @classmethod
     def train(

@@ -69,7 +69,7 @@ def test_tsv_takes_two_columns_and_marks_lines_with_fewer(tmp_path: Path) -> Non
     (block,) = corpus.blocks()
     assert block.files == (path,)
     assert block.missing == (1, 3)
-    assert block.sources == [b"one", b"", b"three", b"", b""]
+    assert block.sources == [b"one", b"two", b"three", b"", b""]
     assert block.targets == [b"eins", b"", b"drei", b"", b""]
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
 

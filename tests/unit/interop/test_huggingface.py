@@ -196,5 +196,5 @@ def test_a_token_outside_the_vocabulary_is_refused_with_file_and_key(tmp_path: P
     gpt2(tmp_path / "theirs")
     file = tmp_path / "theirs" / "config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), key: 53}))
-    with pytest.raises(UserError, match=rf"config.json: {key} is 53, but must be a whole number from 0 to 52"):
+    with pytest.raises(UserError, match=rf"config.json: {key} is 53, but must be at least 0 and below 53"):
         read_folder(tmp_path / "theirs")
