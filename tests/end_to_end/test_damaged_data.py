@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.slow
+
 STACK = "num_layers=1, dropout=0.1, attention={num_heads=2}, feed_forward={inner_width=16}"
 SETTINGS = [
     "--set=training.batches={tokens_per_step=320, tokens_per_batch=160}",

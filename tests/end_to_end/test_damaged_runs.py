@@ -12,6 +12,8 @@ import pytest
 
 from heedful.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 STEPS = 6
 NEWEST, OLDER = (f"run/checkpoints/step-{step:09d}" for step in (STEPS, STEPS - 1))
 STACK = "{num_layers=1, dropout=0.1, attention={num_heads=2}, feed_forward={inner_width=32}}"

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_the_demo_shows_all_its_parts_and_runs_again(run, tmp_path: Path) -> None:
     for _ in range(2):

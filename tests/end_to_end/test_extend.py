@@ -13,6 +13,8 @@ import pytest
 
 from heedful.training.schedule import ScheduleConfig, learning_rate
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = [
     "model.width=32",
     "model.encoder={num_layers=1, dropout=0.2, attention={num_heads=2}, feed_forward={inner_width=64}}",

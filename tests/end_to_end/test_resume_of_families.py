@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.slow
+
 STEPS = 10
 STACK = "num_layers=2, dropout=0.1, attention={num_heads=2}, feed_forward={inner_width=48}"
 SMALL = f"--set=model.stack={{{STACK}}}"

@@ -28,6 +28,8 @@ from heedful.models.recurrent import RecurrentConfig
 from heedful.models.xlnet_config import XLNetConfig
 from heedful.special_tokens import SpecialTokens
 
+pytestmark = pytest.mark.slow
+
 STACK = StackConfig(
     num_layers=1, dropout=0.1, attention=AttentionConfig(num_heads=3), feed_forward=FeedForwardConfig(29)
 )

@@ -74,7 +74,7 @@ def test_nbest_scores_and_alignment_are_columns(run, copy_model: Path) -> None:
 
 
 def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, copy_model: Path, make_sentences) -> None:
-    text = ("\n".join(make_sentences(1000, seed=5, longest=13)) + "\n").encode()
+    text = ("\n".join(make_sentences(520, seed=5, longest=13)) + "\n").encode()
     options = ["--scores", "--nbest", 2, "--beam", 2]
     outputs = {
         (size, workers): run(
@@ -83,7 +83,7 @@ def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, co
         for size, workers in [(1, 2), (7, 1), (64, 1), (64, 2)]
     }
     assert len(set(outputs.values())) == 1
-    assert next(iter(outputs.values())).count(b"\n") == 2000
+    assert next(iter(outputs.values())).count(b"\n") == 1040
 
 
 def test_samples_do_not_depend_on_batch_size_or_workers_either(run, copy_model: Path, make_sentences) -> None:

@@ -19,6 +19,8 @@ from heedful.models.shortlist import Shortlist, ShortlistOutput
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import XLNetConfig
 
+pytestmark = pytest.mark.slow
+
 END = 2
 VOCABULARY = 211
 

@@ -22,7 +22,7 @@ def right_share(model: Path, lines: list[str], answers: list[str]) -> tuple[floa
 
 @pytest.mark.parametrize(
     "task",
-    ["copy", "reverse"],
+    ["copy", pytest.param("reverse", marks=pytest.mark.slow)],
 )
 def test_the_task_and_its_alignment_are_learned(task: str, request: pytest.FixtureRequest, make_sentences) -> None:
     model = request.getfixturevalue(f"{task}_model")

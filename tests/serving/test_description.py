@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [checks.positive_data_acceptance]
 # What fits the description may still not be possible (400: an image that is none, a text without a mask).

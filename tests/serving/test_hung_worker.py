@@ -6,6 +6,9 @@ import signal
 import time
 
 import httpx
+import pytest
+
+pytestmark = pytest.mark.slow
 
 
 def eventually(condition, seconds: float = 60.0) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def eventually(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds

@@ -24,6 +24,7 @@ def ends(*arguments: str | Path) -> list[dict]:
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows does not fork, and has no SIGKILL")
 
 
+@pytest.mark.slow
 @posix
 def test_ended_at_any_operation_the_next_start_finds_what_was_reported(tmp_path: Path) -> None:
     found = ends("at-each", tmp_path, "3")
@@ -36,6 +37,7 @@ def test_ended_at_any_operation_the_next_start_finds_what_was_reported(tmp_path:
     assert all(name.startswith("step-") for end in found for name in end["names"]), "pieces are left"
 
 
+@pytest.mark.slow
 @posix
 def test_killed_at_any_moment_the_next_start_finds_what_was_reported(tmp_path: Path) -> None:
     moments = [0.0017 * moment for moment in range(25)]
