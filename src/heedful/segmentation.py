@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from heedful.config import nearest
 from heedful.errors import UserError
-from heedful.sentences import sentence_spans
+from heedful.sentences import Span, loose_spans, sentence_spans
 from heedful.training_lines import TrainingLines
 
 # `auto` splits lines that are unlike those of the training, `sentences` all, `none` what the model cannot take.
@@ -20,7 +20,6 @@ _WORD = re.compile(r"\S+")
 _WIDE_END = re.compile("[。！？]$")
 
 Count = Callable[[list[str]], list[int]]
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,11 @@ class Splitter:
         if split == "none":
             usual, most = self.longest, len(sentences)
         sizes = self.count([line[start:end] for start, end in sentences])
-        packed = _packed(sentences, sizes, most, usual)
+        packed = [
+            part
+            for span, size in self._with_sizes(line, _packed(sentences, sizes, most, usual))
+            for part in ([span] if size <= usual or split == "none" else self._loosely_cut(line, span, usual))
+        ]
         packed_sizes = self.count([line[start:end] for start, end in packed])
         spans = [
             part
@@ -83,6 +86,15 @@ class Splitter:
         ends = [spans[0][0], *(end for _, end in spans)]
         pieces = [Piece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
         return SplitLine(pieces, max(packed_sizes))
+
+    def _with_sizes(self, line: str, spans: list[Span]) -> list[tuple[Span, int]]:
+        return list(zip(spans, self.count([line[start:end] for start, end in spans]), strict=True))
+
+    def _loosely_cut(self, line: str, span: Span, usual: int) -> list[Span]:
+        """A sentence that is longer than those of the training, at signs that may end a part of it."""
+        parts = loose_spans(line, span)
+        sizes = self.count([line[start:end] for start, end in parts])
+        return _packed(parts, sizes, len(parts), usual)
 
     def _cut(self, line: str, span: Span) -> list[Span]:
         """The parts of a span that the model cannot take: cut at spaces, and else anywhere."""

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 
+Span = tuple[int, int]
+
 # A number that may begin a sentence. In some languages the splitter takes any full stop before a number for that of an
 # abbreviation ("Nr. 3"). After a word of four letters or more it reads a word in place of the number, and knows better.
 _NUMBER = re.compile(r"(?:(?:(?<=[^\W\d_]{4}\.)|(?<=[!?]))(?=\s)|(?<=[。！？]))(\s*)(\d+)(?=\s*[^\W\d_])")
+# Common words, of English and German, that the splitter takes for abbreviations (of Maine, number, Michigan ...).
+_COMMON_WORD = re.compile(
+    r"(?<![^\W\d_])(me|no|ok|ill|art|may|miss|fed|id|mich|mag|bart)(?=\.\s+[^\W\da-z_])", re.IGNORECASE
+)
 # The full stop after a single capital is mostly that of a name or a title ("M. Dupont").
 _INITIAL = re.compile(r"(?:^|\s)[^\W\d_a-z]\.$")
+# The number of an item in a list belongs to what follows it.
+_ITEM = re.compile(r"^[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)\]]+$")
+_WORD_CHARACTER = re.compile(r"[^\W_]")
+# Ends that the splitter passes over: with an ellipsis or several signs, or with brackets, quotes, stars or tags behind.
+_CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
+_OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
+_CLEAR_END = re.compile(rf"(?:(?:…|[.!?]{{2,}}){_CLOSING}*|[.!?]{_CLOSING}+)\s+(?={_OPENING}[^\W_a-z])")
+# What may end a part of a sentence that is too long.
+_LOOSE_END = re.compile(rf"(?:[.!?…;:。！？；：]{_CLOSING}*|[,、，]|\)|\s[-–—])\s+|(?<=[。！？；，、])")
 
 
-def sentence_spans(text: str, language: str | None = None) -> list[tuple[int, int]]:
+def sentence_spans(text: str, language: str | None = None) -> list[Span]:
     """The beginning and end of each sentence, without the white space around it; the language is a code such as `en`.
 
     Abbreviations, quotations, numbers and the full stops of all scripts are those that the library sentencex knows.
@@ -19,17 +34,38 @@ def sentence_spans(text: str, language: str | None = None) -> list[tuple[int, in
     import sentencex
 
     asked = _NUMBER.sub(lambda match: match[1] + "X" * len(match[2]), text)
+    asked = _COMMON_WORD.sub(lambda match: "x" * len(match[1]), asked)
     parts: list[str] = sentencex.segment((language or "en").partition("-")[0].lower(), asked)
     if "".join(parts) != asked:  # never seen; but no character may be lost
         parts = [asked]
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     start = 0
     for part in parts:
-        bare = part.strip()
-        if bare:
-            first = start + part.index(bare)
-            if spans and _INITIAL.search(text, *spans[-1]):
-                first = spans.pop()[0]
-            spans.append((first, start + len(part.rstrip())))
+        spans += _cut(text, (start, start + len(part)), _CLEAR_END)
         start += len(part)
-    return spans
+    return _joined(text, spans)
+
+
+def loose_spans(text: str, span: Span) -> list[Span]:
+    """The parts of a long sentence, between signs that may well stand inside one."""
+    return _cut(text, span, _LOOSE_END)
+
+
+def _cut(text: str, span: Span, end: re.Pattern[str]) -> list[Span]:
+    """The stretches between the ends inside a span, without the white space around them."""
+    ends = [match.end() for match in end.finditer(text, *span)]
+    cut = zip([span[0], *ends], [*ends, span[1]], strict=True)
+    bare = [(start + len(text[start:stop]) - len(text[start:stop].lstrip()), stop) for start, stop in cut]
+    bare = [(start, start + len(text[start:stop].rstrip())) for start, stop in bare]
+    return [(start, stop) for start, stop in bare if stop > start]
+
+
+def _joined(text: str, spans: list[Span]) -> list[Span]:
+    """Spans joined with their neighbours where they are no sentences: names, numbers of items, signs alone."""
+    joined: list[Span] = []
+    for start, end in spans:
+        goes_on = joined and (_INITIAL.search(text, *joined[-1]) or _ITEM.match(text[slice(*joined[-1])]))
+        if goes_on or (joined and not _WORD_CHARACTER.search(text, start, end)):
+            start = joined.pop()[0]
+        joined.append((start, end))
+    return joined
