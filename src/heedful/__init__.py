@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from heedful.decoding.options import DecodingOptions, SamplingOptions
     from heedful.errors import UserError
     from heedful.jobs.image_classifier import ImageData
     from heedful.jobs.labels import ClassifierData, TaggerData
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Classifier",
     "ClassifierData",
+    "DecodingOptions",
     "Encoder",
     "GenerationOptions",
     "ImageClassifier",
@@ -37,6 +39,7 @@ __all__ = [
     "MaskedLanguageModel",
     "MaskedTextData",
     "RunConfig",
+    "SamplingOptions",
     "Tagger",
     "TaggerData",
     "TextData",
@@ -52,6 +55,7 @@ __all__ = [
 _PLACES = {
     "Classifier": "heedful.pipelines.classifier",
     "ClassifierData": "heedful.jobs.labels",
+    "DecodingOptions": "heedful.decoding.options",
     "Encoder": "heedful.pipelines.encoder",
     "GenerationOptions": "heedful.pipelines.text_generation",
     "ImageClassifier": "heedful.pipelines.image_classifier",
@@ -60,6 +64,7 @@ _PLACES = {
     "MaskedLanguageModel": "heedful.pipelines.masked_language_model",
     "MaskedTextData": "heedful.jobs.masked_language_model",
     "RunConfig": "heedful.training.run_config",
+    "SamplingOptions": "heedful.decoding.options",
     "Tagger": "heedful.pipelines.tagger",
     "TaggerData": "heedful.jobs.labels",
     "TextData": "heedful.jobs.language_model",

@@ -145,8 +145,11 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_json_value(path: Path) -> Any:
     """What a JSON file holds; a key that is there twice, and what no number can hold, is an error."""
     try:
+        text = path.read_text(encoding="utf-8")
+        if "\\ud" in text.lower():  # half a surrogate pair is no text that could be shown
+            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
         return json.loads(
-            path.read_text(encoding="utf-8"),
+            text,
             object_pairs_hook=_without_duplicates,
             parse_constant=_finite,
             parse_float=_finite,

@@ -21,36 +21,60 @@ CHECKPOINT_NAME = re.compile(r"step-\d{9,}", re.ASCII)
 
 @contextmanager
 def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
-    """Where to write a file that takes the place of `path` when the block ends; if it fails, nothing is left of it."""
+    """Where to write a file that takes the place of `path` when the block ends; if it fails, nothing is left of it.
+
+    Others may write to the same path meanwhile: the last one to end is whole. What a link leads to is replaced, not
+    the link, and a file that was there keeps its permissions.
+    """
+    path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
         with writing(path, size):
             yield path
         return
-    # A folder, because safetensors writes under a name that it draws: a kill leaves one name that we know.
-    folder = path.with_name(f"{TEMPORARY}{path.name}")
+    with writing(path, size):
+        folder = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}{path.name}.", dir=path.parent))
+    with _replaced_from(folder, path, size) as temporary:
+        yield temporary
+
+
+@contextmanager
+def _replaced_from(folder: Path, path: Path, size: int | None) -> Iterator[Path]:
+    """A file in a folder of its own, which takes the place of `path`; the folder goes in the end."""
+    temporary = folder / path.name
     try:
         with writing(path, size):
-            remove(folder)
-            folder.mkdir()
-            yield folder / path.name
-            flush_to_disk(folder / path.name)
-            (folder / path.name).replace(path)
+            folder.mkdir(exist_ok=True)
+            yield temporary
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o7777)
+            flush_to_disk(temporary)
+            temporary.replace(path)
             flush_folder(path.parent)
     finally:
         with suppress(OSError):
             remove(folder)
 
 
+@contextmanager
+def _replacing_our_own(path: Path, size: int) -> Iterator[Path]:
+    """The same for a file of a model or a run, which nobody else writes: a kill leaves one name that we know."""
+    folder = path.with_name(f"{TEMPORARY}{path.name}")
+    with writing(path, size):
+        remove(folder)
+    with _replaced_from(folder, path, size) as temporary:
+        yield temporary
+
+
 def write_file(path: Path, text: str) -> None:
     """Replace a text file in one step."""
     content = text.encode("utf-8")
-    with replacing(path, len(content)) as temporary:
+    with _replacing_our_own(path, len(content)) as temporary:
         temporary.write_bytes(content)
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     """Replace a safetensors file in one step."""
-    with replacing(path, bytes_of(tensors)) as temporary:
+    with _replacing_our_own(path, bytes_of(tensors)) as temporary:
         save_tensors(temporary, tensors, metadata)
 
 

@@ -218,7 +218,7 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
         )
     for each in caught:
         if isinstance(each.message, LongTextWarning):
-            remarks[each.message.index].append(str(each.message))
+            remarks[each.message.index].append(each.message.args[0])
     for translation, about in zip(translations, remarks, strict=True):
         if settings.verbose and translation.pieces:
             about.append(_split_remark(translation))

@@ -38,6 +38,19 @@ class SplitLine:
     longest: int
 
 
+def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
+    """The pieces of a text of several lines, blank ones among them: its line breaks stay between the pieces."""
+    pieces: list[Piece] = []
+    found, breaks = iter(split), 0
+    for row in rows:
+        if row:
+            first, *others = next(found).pieces
+            pieces += [Piece(first.text, "\n" * breaks if pieces else ""), *others]
+            breaks = 0
+        breaks += 1
+    return SplitLine(pieces, max((each.longest for each in split), default=0))
+
+
 def check_split(split: str) -> Split:
     """The way to split lines that has this name."""
     for known in get_args(Split):
@@ -60,8 +73,6 @@ class Splitter:
 
     def split(self, line: str, subwords: int, split: Split) -> SplitLine:
         """The line, which has so many subwords, or its pieces: sentences, and parts of those that are too long."""
-        if not line:
-            return SplitLine([], 0)
         if split == "none" and subwords <= self.longest:
             return SplitLine([Piece(line, "")], subwords)
         sentences = sentence_spans(line, self.language)

@@ -10,14 +10,19 @@ Span = tuple[int, int]
 # abbreviation ("Nr. 3"). After a word of four letters or more it reads a word in place of the number, and knows better.
 _NUMBER = re.compile(r"(?:(?:(?<=[^\W\d_]{4}\.)|(?<=[!?]))(?=\s)|(?<=[。！？]))(\s*)(\d+)(?=\s*[^\W\d_])")
 # Common words, of English and German, that the splitter takes for abbreviations (of Maine, number, Michigan ...).
-_COMMON_WORD = re.compile(
-    r"(?<![^\W\d_])(me|no|ok|ill|art|may|miss|fed|id|mich|mag|bart)(?=\.\s+[^\W\da-z_])", re.IGNORECASE
-)
+_COMMON_WORD = re.compile(r"(?<![^\W\d_])(?i:me|no|ok|ill|art|may|miss|fed|id|mich|mag|bart)(?=\.\s+[^\W\da-zß-ÿ_])")
+_ANOTHER_WORD = "usually"
 # The full stop after a single capital is mostly that of a name or a title ("M. Dupont").
 _INITIAL = re.compile(r"(?:^|\s)[^\W\d_a-z]\.$")
 # The number of an item in a list belongs to what follows it.
 _ITEM = re.compile(r"^[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)\]]+$")
 _WORD_CHARACTER = re.compile(r"[^\W_]")
+# The splitter cuts right after a full stop; what closes there, tags, bold type, pictures, belongs to the sentence.
+_LEADING_CLOSER = re.compile(
+    r"(?:[)\]}”’»›]+|\*{2,}|_{2,}|(?:</[A-Za-z]+>)+|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+)(?=\s|$)"
+)
+# Text is looked at in stretches of this many characters: some patterns take a time that grows with the square.
+_STRETCH = 4000
 # Ends that the splitter passes over: with an ellipsis or several signs, or with brackets, quotes, stars or tags behind.
 _CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
 _OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
@@ -31,10 +36,25 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
 
     Abbreviations, quotations, numbers and the full stops of all scripts are those that the library sentencex knows.
     """
+    spans: list[Span] = []
+    start = 0
+    while start < len(text):
+        end = min(start + _STRETCH, len(text))
+        if end < len(text):  # no word is cut in two
+            end = max(text.rfind(" ", start, end), start) if " " in text[start + 1 : end] else end
+        found = _spans_of(text[start:end], language)
+        # The last sentence of a stretch may go on behind it.
+        complete = found if end == len(text) or len(found) < 2 else found[:-1]
+        spans += [(start + first, start + last) for first, last in complete]
+        start = spans[-1][1] if complete and end < len(text) else end
+    return spans
+
+
+def _spans_of(text: str, language: str | None) -> list[Span]:
     import sentencex
 
     asked = _NUMBER.sub(lambda match: match[1] + "X" * len(match[2]), text)
-    asked = _COMMON_WORD.sub(lambda match: "x" * len(match[1]), asked)
+    asked = _COMMON_WORD.sub(lambda match: _ANOTHER_WORD[: len(match[0])], asked)
     parts: list[str] = sentencex.segment((language or "en").partition("-")[0].lower(), asked)
     if "".join(parts) != asked:  # never seen; but no character may be lost
         parts = [asked]
@@ -64,6 +84,12 @@ def _joined(text: str, spans: list[Span]) -> list[Span]:
     """Spans joined with their neighbours where they are no sentences: names, numbers of items, signs alone."""
     joined: list[Span] = []
     for start, end in spans:
+        closer = _LEADING_CLOSER.match(text, start, end) if joined else None
+        if closer:
+            joined[-1] = (joined[-1][0], closer.end())
+            start = closer.end() + len(text[closer.end() : end]) - len(text[closer.end() : end].lstrip())
+            if start == end:
+                continue
         goes_on = joined and (_INITIAL.search(text, *joined[-1]) or _ITEM.match(text[slice(*joined[-1])]))
         if goes_on or (joined and not _WORD_CHARACTER.search(text, start, end)):
             start = joined.pop()[0]

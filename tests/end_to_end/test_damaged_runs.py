@@ -146,6 +146,16 @@ def test_a_checkpoint_without_checksums_still_loads(arguments, whole, broken, ru
     assert_same_end(broken, whole)
 
 
+@pytest.mark.parametrize("damage", [cut, Path.unlink], ids=["cut", "gone"])
+def test_the_model_of_a_finished_run_is_written_again(damage, arguments, whole, tmp_path: Path, run) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    damage(out / "model.safetensors")
+    text = run(*arguments, out).stderr.decode()
+    assert "model.safetensors" in text and "written again from the last checkpoint" in text
+    assert_same_end(out, whole)
+
+
 def test_names_that_are_no_checkpoints_are_ignored(arguments, whole, broken, run) -> None:
     checkpoints = broken / "run" / "checkpoints"
     shutil.copytree(broken / NEWEST, checkpoints / f"{Path(NEWEST).name}-backup")

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from heedful.cli.main import main
 from heedful.data.tokenizer import Tokenizer
@@ -203,3 +205,25 @@ def test_an_output_file_in_a_folder_that_does_not_exist(
     command = ["translate", untrained_model] if option == "--output" else ["inspect", untrained_model, "red"]
     text = error(run, *command, option, out, stdin=b"red\n")
     assert text == f"heedful: cannot write {out}: there is no folder {out.parent}\n"
+
+
+def test_labels_in_brackets_are_shown_as_they_are(run, tmp_path: Path) -> None:
+    rows = [
+        f"{label}\t{word} {number}" for number in range(60) for label, word in (("[/a]", "red"), ("[bold]", "blue"))
+    ]
+    (tmp_path / "data.tsv").write_text("\n".join(rows) + "\n")
+    shown = run("train", "classifier", "--data", tmp_path / "data.tsv", "--out", tmp_path / "m", "--steps", 1).stderr
+    assert b"[/a]" in shown and b"[bold]" in shown
+    assert b"[/a], [bold]" in run("info", tmp_path / "m").stdout
+
+
+def test_a_length_penalty_out_of_range_is_refused(run, untrained_model: Path) -> None:
+    for verb, texts in (("translate", "red dog"), ("score", "red dog\tdog")):
+        told = run(verb, untrained_model, "--length-penalty", "500", texts, code=2).stderr
+        assert b"length_penalty is 500.0, but must be a number from 0 to 10" in told
+
+
+def test_weights_of_whole_numbers_are_refused(run, untrained_model: Path) -> None:
+    file = untrained_model / "model.safetensors"
+    save_file({name: tensor.to(torch.int8) for name, tensor in load_file(file).items()}, file)
+    assert b"holds torch.int8, expected real numbers" in run("translate", untrained_model, "red dog", code=2).stderr

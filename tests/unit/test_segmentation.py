@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,3 +123,35 @@ def test_translations_of_scripts_without_spaces_get_one_where_they_need_it() -> 
     assert space_between(Piece("再见。", ""), "你好。", "今日は。") == ""
     assert space_between(Piece("word", ""), "half a", "ein halbes") == ""
     assert space_between(Piece("Two.", "  "), "One.", "Eins.") == "  "
+
+
+FORMS = ["({})", "[{}]", "<p>{}</p>", "**{}**", "{} 😀", "1. {}", "- {}", '"{}"', "{} Tom likes me."]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sentences_in_brackets_tags_and_lists_are_found(form: str) -> None:
+    own = [form.format(each) for each in ("Tom sees a dog.", "Mary has one cat!", "The bird eats fish.")]
+    expected = [part for each in own for part in (each.split(" Tom likes") if "likes" in form else [each])]
+    expected = [f"Tom likes{part}" if part == " me." else part for part in expected]
+    assert sentences(" ".join(own), "en") == expected
+
+
+@pytest.mark.parametrize("end", ["…", "...", "!!!", "?!"])
+def test_signs_in_a_row_end_a_sentence(end: str) -> None:
+    own = [f"{each}{end}" for each in ("Tom sees a dog", "Mary has one cat", "The bird eats fish")]
+    assert sentences(" ".join(own), "en") == own
+
+
+def test_a_sentence_longer_than_those_of_the_training_is_cut_at_looser_signs() -> None:
+    line = "Ah one two three four: be one two three four; ce one two, de"
+    assert texts(pieces(line)) == ["Ah one two three four:", "be one two three four; ce one two,", "de"]
+
+
+@pytest.mark.parametrize("pattern", ["« ", "a ", "( ", "A dog. "])
+def test_a_huge_line_takes_a_time_in_proportion(pattern: str) -> None:
+    taken = []
+    for count in (2_000, 40_000):
+        started = time.perf_counter()
+        sentence_spans(pattern * count, "en")
+        taken.append(time.perf_counter() - started)
+    assert taken[1] < 20 * max(taken[0], 0.002) * 5

@@ -17,6 +17,7 @@ def info(model: str) -> None:
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from heedful.model_folder import load_model_folder
     from heedful.models.parameter_count import parameter_table
@@ -37,5 +38,5 @@ def info(model: str) -> None:
     rows["made with"] = f"heedful {config.heedful_version}"
     table = Table(show_header=False)
     for name, value in {**rows, **parameter_table(loaded.network)}.items():
-        table.add_row(name, value)
+        table.add_row(name, Text(value))
     Console(soft_wrap=True).print(table)

@@ -64,8 +64,6 @@ class TextInput:
             return bytes
         # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
         read = partial(io.FileIO(number, closefd=False).read, READ_BYTES)
-        if self.encoding is None:
-            return read
         return partial(next, as_utf8(iter(read, b""), "standard input", self.encoding), b"")
 
     def whole_texts(self, hint: str) -> list[str]:

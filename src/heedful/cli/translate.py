@@ -164,5 +164,5 @@ def _line_count() -> Iterator[tuple[Callable[[int], None], Callable[[str], None]
 
     columns = TextColumn("{task.completed:,} lines"), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tell = partial(progress.console.print, highlight=False, soft_wrap=True)
+        tell = partial(progress.console.print, markup=False, highlight=False, soft_wrap=True)
         yield partial(progress.advance, progress.add_task("", total=None)), tell

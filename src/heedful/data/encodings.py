@@ -75,6 +75,10 @@ def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = No
     marked = next((found for mark, found in _BYTE_ORDER_MARKS if first.startswith(mark)), None)
     if marked is None:
         _refuse_other_files(first, name)
+        if encoding is None and first.count(0) > len(first) // 4:
+            raise UserError(
+                f"{name} looks like UTF-16 without a byte order mark: give --encoding utf-16-le or utf-16-be"
+            )
     encoding = marked or encoding or "utf-8"
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         yield from _without_empty(first.removeprefix(codecs.BOM_UTF8), stream)

@@ -16,6 +16,10 @@ DEFAULT_BEAM = DefaultBeam(5)
 DEFAULT_LENGTH_PENALTY = 0.6
 
 
+# Beyond, the longest of all wins whatever it says.
+LARGEST_LENGTH_PENALTY = 10.0
+
+
 def length_penalty(length: int, alpha: float) -> float:
     """The divisor ((5 + |Y|) / 6) ** alpha of Wu et al. (2016); |Y| counts every scored token, END too."""
     return math.pow((5.0 + length) / 6.0, alpha)
@@ -85,10 +89,10 @@ class DecodingOptions:
             object.__setattr__(self, "beam", 1)
         _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
         _require(
-            _is_number(self.length_penalty) and 0.0 <= self.length_penalty < math.inf,
+            _is_number(self.length_penalty) and 0.0 <= self.length_penalty <= LARGEST_LENGTH_PENALTY,
             "length_penalty",
             self.length_penalty,
-            "a number from 0 up (the paper uses 0.6, 0 turns it off)",
+            f"a number from 0 to {LARGEST_LENGTH_PENALTY:g} (the paper uses 0.6, 0 turns it off)",
         )
         _require(_is_whole(self.min_length, 0), "min_length", self.min_length, whole.format(0))
         _require(_is_whole(self.max_extra, 0), "max_extra", self.max_extra, whole.format(0))

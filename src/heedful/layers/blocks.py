@@ -37,7 +37,7 @@ class StackConfig:
         require(self.num_layers, "num_layers", 1)
         require(self.dropout, "dropout", 0, 1)
         require(self.norm_epsilon, "norm_epsilon", 0)
-        require(1 if self.local_window is None else self.local_window, "local_window", 1)
+        require(1 if self.local_window is None else self.local_window, "local_window", 1, 2**31)
 
     def window(self, layer: int) -> int | None:
         """How far the attention of a layer, counted from 0, reaches; None is everywhere."""

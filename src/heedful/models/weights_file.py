@@ -56,6 +56,9 @@ def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
 def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parameter, Tensor]]:
     """Each parameter with its tensor."""
     check_shapes(model, {name: tensor.shape for name, tensor in tensors.items()})
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise UserError(f"the weights do not fit the model: {name} holds {tensor.dtype}, expected real numbers")
     return [(parameter, tensors[name]) for name, parameter in model.named_parameters()]
 
 

@@ -1,10 +1,12 @@
-"""What a translation model answers."""
+"""What a translation model is given, and what it answers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heedful.alignment import Alignment
+from heedful.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,27 @@ class Score:
 
     def __repr__(self) -> str:
         return f"Score({self.score:.4f}, log_probability={self.log_probability:.4f}, {len(self.token_scores)} tokens)"
+
+
+class LongTextWarning(UserWarning):
+    """The text of that index was too long for the model, or for what it was trained on."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"text {self.index + 1} {self.args[0]}"
+
+
+def texts_as_list(texts: str | Iterable[str]) -> list[str]:
+    """One text, or several, as a list; what is not text is a UserError."""
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise UserError(f"the texts are {texts!r}: give a string, or several in a list")
+    found = list(texts)
+    for number, text in enumerate(found, 1):
+        if not isinstance(text, str):
+            raise UserError(f"text {number} is {text!r}, which is not a string")
+    return found

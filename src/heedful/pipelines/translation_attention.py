@@ -20,7 +20,6 @@ from heedful.inspection.predictions import predictions
 from heedful.inspection.recording import Recording, check_length, one_look
 from heedful.machine import flushed_denormals, one_thread
 from heedful.segmentation import Split
-from heedful.sentences import sentence_spans
 from heedful.tasks.translation import collate
 
 if TYPE_CHECKING:
@@ -35,31 +34,22 @@ def translation_attention(
     The decoder's position that reads a token predicts the next one: in self-attention it is called by what it reads,
     in attention to the source by what it predicts. A text that is translated in pieces is looked at piece by piece.
     """
-    (prepared,) = translator.prepare([text], split=split)
-    if not prepared.pieces:
+    if not clean_text(text):
         raise UserError("the text is blank: give one that the model can look at")
-    targets = None if target is None else _targets(translator, target, len(prepared.pieces))
-    sources = (
-        prepared.sources if targets is None or len(targets) > 1 else [translator.tokenizer.encode(clean_text(text))]
-    )
+    if target is None:
+        (prepared,) = translator.prepare([text], split=split)
+        sources, targets = prepared.sources, []
+    else:
+        pairs = translator.pieces_of_pair(text, target, split)
+        sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     check_length(sum(map(len, sources)), None)
     check_length(max(map(len, sources)), translator.model.max_length)
-    if targets is None:
+    if target is None:
         targets = _decoded(translator, sources, beam)
     check_length(max(map(len, targets)), translator.model.longest_target(0), "target")
-    pairs = zip(sources, targets, strict=True)
     texts = (clean_text(text), " ".join(map(translator.text_of, targets)) if target is None else clean_text(target))
-    maps = join_maps([_recorded(translator, *pair) for pair in pairs], {"target": "source"})
-    return replace(maps, texts=texts)
-
-
-def _targets(translator: Translator, target: str, pieces: int) -> list[list[int]]:
-    """A given target, sentence by sentence where it has as many as the source has pieces, and else as one."""
-    text = clean_text(target)
-    spans = sentence_spans(text, translator.config.target_language)
-    if len(spans) != pieces:
-        spans = [(0, len(text))]
-    return translator.tokenizer.encode_batch([text[start:end] for start, end in spans])
+    recorded = [_recorded(translator, *pair) for pair in zip(sources, targets, strict=True)]
+    return replace(join_maps(recorded, {"target": "source"}), texts=texts)
 
 
 def _decoded(translator: Translator, sources: list[list[int]], beam: int) -> list[list[int]]:

@@ -28,11 +28,13 @@ from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.pipelines.described import Described
 from heedful.pipelines.next_words import NextWord, NextWords
+from heedful.pipelines.translation import LongTextWarning as LongTextWarning
 from heedful.pipelines.translation import Score as Score
 from heedful.pipelines.translation import Translation as Translation
+from heedful.pipelines.translation import texts_as_list
 from heedful.pipelines.translation_attention import translation_attention
 from heedful.pipelines.translation_pieces import PreparedText, Start, join_pieces
-from heedful.segmentation import Split, SplitLine, Splitter, check_split
+from heedful.segmentation import Split, SplitLine, Splitter, check_split, join_lines
 from heedful.sentences import sentence_spans
 from heedful.tasks.translation_model import TranslationModel
 
@@ -105,7 +107,7 @@ class Translator(Described):
         `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
         longer series: samples are drawn by seed and number.
         """
-        lines = [texts] if isinstance(texts, str) else list(texts)
+        lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
         prepared = self.prepare(lines, prefix, split)
         requests = [
@@ -126,19 +128,32 @@ class Translator(Described):
     def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[PreparedText]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
         split = check_split(split)
-        texts = [clean_text(line) for line in lines]
-        whole = self.tokenizer.encode_batch(texts)
+        texts = [[clean_text(row) for row in line.strip().split("\n")] for line in lines]
+        whole = iter(self.tokenizer.encode_batch([row for rows in texts for row in rows if row]))
         splitter = self._splitter()
-        found = [splitter.split(text, len(ids), split) for text, ids in zip(texts, whole, strict=True)]
-        several = [piece.text for each in found if len(each.pieces) > 1 for piece in each.pieces]
-        encoded = iter(self.tokenizer.encode_batch(several))
         prepared = []
-        for index, (ids, each) in enumerate(zip(whole, found, strict=True)):
-            self._warn_of_length(index, each)
-            count = len(each.pieces)
-            sources = list(islice(encoded, count)) if count > 1 else [ids][:count]
-            prepared.append(PreparedText(each.pieces, sources, self._starts(prefix, count)))
+        for index, rows in enumerate(texts):
+            ids = list(islice(whole, sum(map(bool, rows))))
+            line = join_lines(
+                rows, [splitter.split(row, len(each), split) for row, each in zip(filter(None, rows), ids, strict=True)]
+            )
+            self._warn_of_length(index, line)
+            if len(line.pieces) > 1:
+                ids = self.tokenizer.encode_batch([piece.text for piece in line.pieces])
+            prepared.append(PreparedText(line.pieces, ids, self._starts(prefix, len(line.pieces))))
         return prepared
+
+    def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:
+        """The ids of a text and its translation: by pieces, where that has as many sentences, and else as a whole."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LongTextWarning)
+            (prepared,) = self.prepare([source], split=split)
+        text = clean_text(target)
+        spans = sentence_spans(text, self.config.target_language)
+        if len(prepared.pieces) > 1 and len(spans) == len(prepared.pieces):
+            targets = self.tokenizer.encode_batch([text[start:end] for start, end in spans])
+            return list(zip(prepared.sources, targets, strict=True))
+        return [(self.tokenizer.encode(clean_text(source)), self.tokenizer.encode(text))]
 
     def finish(self, prepared: PreparedText, found: Sequence[list[Hypothesis]], alignment: bool) -> Translation:
         """The translation of a text, from the hypotheses that a search found for each of its pieces."""
@@ -186,6 +201,8 @@ class Translator(Described):
             text = f"{size}, and the model takes {most}: translated in {len(line.pieces)} pieces"
         elif seen and line.longest > seen.subwords_most:
             text = f"{size}, and the longest line of the training had {seen.subwords_most}: some of it may be lost"
+        elif seen and len(line.pieces) > 1 and line.longest > seen.subwords_99:
+            text = f"{size}, and 99 % of the training lines had at most {seen.subwords_99}: some of it may be lost"
         else:
             return
         warnings.warn(LongTextWarning(index, text), stacklevel=3)
@@ -198,12 +215,11 @@ class Translator(Described):
         if getattr(self.model, "shortlist", None):
             raise UserError("a prefix may need any subword: load the model without its shortlist")
         language = self.config.target_language
-        ends = [end for _, end in sentence_spans(text, language)][: pieces - 1]
+        ends = [end for _, end in sentence_spans(text, language)]
         # What comes after a full stop and a space belongs to the next piece.
-        if len(ends) < pieces and not (
-            prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)
-        ):
-            ends = ends[:-1]
+        if not (prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)):
+            ends.pop()
+        ends = ends[: pieces - 1]
         parts = [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)])]
         starts = [Start(ids, place < len(ends)) for place, ids in enumerate(self.tokenizer.encode_batch(parts))]
         longest = max(len(start.ids) for start in starts)
@@ -258,15 +274,7 @@ class Translator(Described):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
         from heedful.pipelines.translation_scoring import score_pairs  # here: translating must not wait for it
 
-        return score_pairs(self.model, self.tokenizer, sources, targets, length_penalty, first_index)
-
-
-class LongTextWarning(UserWarning):
-    """The text of that index was too long for the model, or for what it was trained on."""
-
-    def __init__(self, index: int, text: str) -> None:
-        super().__init__(text)
-        self.index = index
+        return score_pairs(self, sources, targets, length_penalty, first_index)
 
 
 def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:

@@ -68,7 +68,7 @@ class RunDisplay:
         for column in ("what", "choice", "how it came about"):
             table.add_column(column)
         for choice in choices:
-            table.add_row(choice.name, choice.value, choice.reason)
+            table.add_row(choice.name, Text(choice.value), Text(choice.reason))
         self.console.print(table)
         if resumed_at is not None:
             self.console.print(f"continuing after step {resumed_at:,}", highlight=False)

@@ -88,7 +88,7 @@ class Trainer(Generic[AnyBatch]):
         self.clock.before, self.limit.reserve = state.elapsed, state.reserve
         if self.extension and state.finished and self.extension.step == state.position.step:
             self.limit.reopen(state)
-        self._save_kept()  # a kill may have come between the checkpoint and the model folder
+        self.save_kept()  # a kill may have come between the checkpoint and the model folder
         return True
 
     def run(self) -> bool:
@@ -208,7 +208,7 @@ class Trainer(Generic[AnyBatch]):
             # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
             # worse weights for the best, and put them in their place.
             self.save()
-            self._save_kept()
+            self.save_kept()
         elif self.checkpoint_timer.due():
             self.save()
 
@@ -251,7 +251,7 @@ class Trainer(Generic[AnyBatch]):
         else:
             self.state.validations_since_best += 1
 
-    def _save_kept(self, averaged: bool = True) -> None:
+    def save_kept(self, averaged: bool = True) -> None:
         """Put the best weights, which the model has, into the model folder, unless they are there."""
         if self.state.unsaved_scores is not None:
             with self._averaged() if averaged else nullcontext():
@@ -282,7 +282,7 @@ class Trainer(Generic[AnyBatch]):
             load_parameters(self.model, mean_of_files([self._model_file(step) for step in steps]))
             self.observer.message(f"the mean of the last {len(steps)} checkpoints:")
             self._validate()
-            self._save_kept(averaged=False)
+            self.save_kept(averaged=False)
             load_parameters(self.model, last)
         self.state.finished = True
         self.save()

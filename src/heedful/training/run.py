@@ -17,8 +17,9 @@ from heedful.config import merge
 from heedful.errors import UserError
 from heedful.jobs.job import Choice, Job, PreparedJob
 from heedful.machine import flushed_denormals
-from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.model_folder import ModelConfig, check_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.models.weights_file import stored_shapes
 from heedful.storage import storage_error, writing
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
@@ -79,11 +80,30 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         trainer = _trainer(run.data, data, saved, config, out, observer, clock)
         save_run(run, saved, config, file)  # now that all fits together: what is refused leaves no run behind
         resumed = trainer.resume()
+        if trainer.state.finished:
+            _mend_model_folder(trainer, out, observer)
         observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():
             finished = trainer.run()
     rank = trainer.state.best_rank
     return TrainingResult(out, finished, rank[-1] if rank else None)
+
+
+def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) -> None:
+    """Write the model of a finished run again if it is damaged or gone, and the last checkpoint has it."""
+    try:
+        check_model_folder(out)
+        stored_shapes(out / "model.safetensors")
+    except UserError as damage:
+        state = trainer.state
+        if state.best_rank is None or state.validations_since_best or trainer.config.average_checkpoints:
+            raise UserError(
+                f"the run in {out} has finished, but {damage}; its last checkpoint does not have the weights that were "
+                "best: put back a copy of the model, or begin in another folder"
+            ) from None
+        observer.message(f"{damage}: written again from the last checkpoint")
+        state.unsaved_scores = {"loss": state.best_rank[-1]}
+        trainer.save_kept()
 
 
 @contextmanager

@@ -257,3 +257,34 @@ def test_what_a_model_has_seen_decides_what_is_split(translator: Translator, mon
     monkeypatch.setattr(translator, "config", replace(translator.config, training_lines=lines))
     assert len(translator.prepare(["Dog. Sea. Sun."])[0].pieces) == 1
     assert [each.text for each in translator.prepare(["Dog. Sea. Sun. Red."])[0].pieces] == ["Dog. Sea.", "Sun. Red."]
+
+
+def test_a_prefix_reaches_the_last_sentence(translator: Translator) -> None:
+    (found,) = translator.translate([PARAGRAPH], beam=2, prefix="One red dog. Sea! The su")
+    assert [each.text for each in found.pieces[:2]] == ["One red dog.", "Sea!"]
+    assert found.pieces[2].text.startswith("The su")
+    (found,) = translator.translate([PARAGRAPH], beam=2, prefix="One. Two. Three. Four")
+    assert found.pieces[2].text.startswith("Three. Four")
+
+
+def test_line_breaks_of_a_text_stay(translator: Translator) -> None:
+    text = "a red dog\n\nthe sea is blue. Dog!\r\nsun\n"
+    alone = [each.text for each in translator.translate(["a red dog", "the sea is blue.", "Dog!", "sun"])]
+    found = translator.translate(text)
+    assert found.text == f"{alone[0]}\n\n{alone[1]} {alone[2]}\n{alone[3]}"
+
+
+def test_a_translation_in_pieces_scores_as_it_was_found(translator: Translator) -> None:
+    source = "the dog is red. The sun is blue!"
+    (found,) = translator.translate([source], DecodingOptions(beam=2, max_length=5))
+    texts = [each.text.strip() for each in found.pieces]
+    target = "One red dog. Sea blue!"
+    own = translator.score(["the dog is red.", "The sun is blue!"], ["One red dog.", "Sea blue!"])
+    assert translator.score(source, target).score == pytest.approx(sum(each.log_probability for each in own))
+    assert len(texts) == 2
+
+
+@pytest.mark.parametrize("texts", [5, b"dog", ["dog", None], [3]])
+def test_what_is_not_text_is_refused_in_words(translator: Translator, texts: object) -> None:
+    with pytest.raises(UserError, match=r"give a string|is not a string"):
+        translator.translate(texts)  # type: ignore[arg-type]

@@ -23,7 +23,8 @@ def remarks() -> Iterator[list[tuple[int, str]]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield found
-    found += [(getattr(each.message, "index", 0), str(each.message)) for each in caught]
+    messages = [each.message for each in caught if isinstance(each.message, Warning)]
+    found += [(getattr(message, "index", 0), str(message.args[0])) for message in messages]
 
 
 class Task(Protocol):
