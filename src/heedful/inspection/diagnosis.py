@@ -27,9 +27,9 @@ CHANCE = 5
 # The share of its first loss that a run must have got rid of.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
-# A run of so many steps has had the time to make use of its input; so has one that has seen its data so often, and whose
-# training loss has come to rest, which is to say that it fell by less than this share in the last third. In a short
-# run the loss also rests because the learning rate has decayed.
+# A run of so many steps has had the time to make use of its input; so has one that has seen its data so often, and
+# whose training loss has come to rest, which is to say that it fell by less than this share in the last third. In a
+# short run the loss also rests because the learning rate has decayed.
 LONG_RUN = 1000
 FEWEST_EPOCHS = 3
 STILL_FALLING = 0.02
