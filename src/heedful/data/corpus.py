@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from heedful.data.corpus_file import CorpusFile
+from heedful.data.number_columns import refuse_number_columns
 from heedful.data.row_layout import RECOGNISED, RowLayout, RowOptions, WantedColumns, find_layout, wanted_pair
 from heedful.data.rows import Row, read_rows
 from heedful.data.text_files import (
@@ -134,8 +135,19 @@ class ParallelCorpus:
     def layouts(self) -> dict[str, RowLayout]:
         """How each table file is laid out, if it is in another way than TSV usually is; for this they are looked at."""
         tables = [group[0] for group in self.groups if len(group) == 1]
-        found = {file.shown_name: find_layout(file, self.row_options, self.wanted) for file in tables}
+        found = {file.shown_name: self._layout(file) for file in tables}
         return {name: layout for name, layout in found.items() if not layout.is_usual(self.wanted)}
+
+    def _layout(self, file: CorpusFile) -> RowLayout:
+        layout = find_layout(file, self.row_options, self._wanted_of(file))
+        if self.row_options.columns is None:
+            refuse_number_columns(file, layout, self.wanted)
+        return layout
+
+    def _wanted_of(self, file: CorpusFile) -> WantedColumns:
+        """The columns of the two sides in one file, which may be named after other languages than the rest."""
+        source, target = language_pair_from_name(file.name) or (None, None)
+        return wanted_pair(self.source_language or source, self.target_language or target)
 
     def blocks(self) -> Iterator[RawPairs]:
         """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""

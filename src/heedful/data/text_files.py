@@ -43,7 +43,8 @@ _OTHER_ENDINGS = (
 _LANGUAGES = frozenset(_TWO_LETTER_CODES.split())
 _NOT_LANGUAGES = frozenset(_OTHER_ENDINGS.split())
 _LANGUAGE = re.compile(r"([a-z]{2,3})([_-][A-Z][a-z]{3})?([_-]([A-Z]{2}|[0-9]{3}))?")
-_NEUTRAL_ENDINGS = frozenset({"gz", "xz", "txt", "tsv", "text", "raw"})  # say nothing about the language
+# Say nothing about the language.
+_NEUTRAL_ENDINGS = frozenset({"gz", "xz", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "text", "raw"})
 
 
 def expand_files(patterns: Sequence[str]) -> list[str]:

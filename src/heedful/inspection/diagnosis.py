@@ -27,9 +27,11 @@ CHANCE = 5
 # The share of its first loss that a run must have got rid of.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
-# A run of so many steps has had the time to make use of its input; so has one whose training loss has come to rest,
-# which is to say that it fell by less than this share in the last third.
+# A run of so many steps has had the time to make use of its input; so has one that has seen its data so often, and
+# whose training loss has come to rest, which is to say that it fell by less than this share in the last third. In a
+# short run the loss also rests because the learning rate has decayed.
 LONG_RUN = 1000
+FEWEST_EPOCHS = 3
 STILL_FALLING = 0.02
 TOO_SHORT = "too short to tell"
 
@@ -221,8 +223,16 @@ def _input_ignored(run: RunRecord) -> Finding | None:
 
 def _has_come_to_rest(run: RunRecord) -> bool:
     """Whether more of the same training would not soon change what a run has learned."""
+    if len(run.steps) >= LONG_RUN:
+        return True
     means = _TrainingLoss(run).means
-    return len(run.steps) >= LONG_RUN or means[2 * len(means) // 3] - means[-1] < STILL_FALLING * means[-1]
+    return _epochs(run) >= FEWEST_EPOCHS and means[2 * len(means) // 3] - means[-1] < STILL_FALLING * means[-1]
+
+
+def _epochs(run: RunRecord) -> float:
+    """How often a run has seen its data, by the number of steps that the first time took."""
+    epochs = [row.get("epoch", 0) for row in run.steps]
+    return len(epochs) / epochs.count(epochs[0])
 
 
 def _overfitting(run: RunRecord) -> Finding | None:

@@ -108,7 +108,14 @@ class TranslationData:
         corpus = self._corpus("source", "target", "tsv")
         if corpus is None:
             raise UserError("no data: give --source and --target, or --tsv")
-        return corpus, self._corpus("valid_source", "valid_target", "valid_tsv")
+        valid = self._corpus("valid_source", "valid_target", "valid_tsv")
+        if valid:  # a header may call its columns by the languages that the other files are named after
+            valid = replace(
+                valid,
+                source_language=valid.source_language or corpus.source_language,
+                target_language=valid.target_language or corpus.target_language,
+            )
+        return corpus, valid
 
     def _corpus(self, source: str, target: str, tsv: str) -> ParallelCorpus | None:
         """The corpus in the files that three fields name, or None if they name none."""

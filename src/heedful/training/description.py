@@ -79,12 +79,16 @@ def _averaging(training: TrainingConfig, reasons: _Reasons) -> Choice:
 
 def _saving(training: TrainingConfig) -> Choice:
     saving = training.saving
-    every, saved = f"{saving.validations} times", "saved every few seconds too"
+    steps = training.limit.steps
+    times = saving.validations if steps is None else min(saving.validations, steps)
+    every, saved = f"{times} times" if times > 1 else "once, at the end", "saved every few seconds too"
     if saving.checkpoint_seconds is not None:
         saved = f"saved every {saving.checkpoint_seconds:g} s too"
     if saving.validate_every_steps:
-        every = f"every {saving.validate_every_steps} steps"
+        is_over_before = steps is not None and steps <= saving.validate_every_steps
+        every = "once, at the end" if is_over_before else f"every {saving.validate_every_steps} steps"
     elif training.limit.budget:
-        every = f"at the end, and up to {saving.validations - 1} times before"
+        if saving.validations > 1:
+            every = f"at the end, and up to {saving.validations - 1} times before"
         saved = f"those before in {VALIDATION_SHARE:.0%} of the time; {saved}"
     return Choice("validation", every, saved)

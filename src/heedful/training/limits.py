@@ -14,6 +14,11 @@ LARGEST_ESTIMATE = 0.25
 RESERVE = 1.2
 
 
+def in_minutes(seconds: float) -> str:
+    """A time as minutes and seconds, or as seconds where it is short."""
+    return f"{seconds:.2g} s" if seconds < 10 else f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
 class Clock:
     """The seconds that a run has taken, over all the times that it was started."""
 
@@ -88,6 +93,16 @@ class Limit:
             self._used_up = self._used_up or self.clock.elapsed() >= self.budget - self.reserve
             return self._used_up
         return state.validations_since_best >= self.config.patience
+
+    def warning_of_preparation(self, state: RunState) -> str | None:
+        """A line that warns of a budget most of which went by before the first step."""
+        if self.budget is None or state.began <= self.budget / 2:
+            return None
+        steps = state.position.step
+        return (
+            f"warning: preparing the data took {in_minutes(state.began)} of the budget of {in_minutes(self.budget)}: "
+            f"only {steps:,} step{' was' if steps == 1 else 's were'} trained; give a longer --budget"
+        )
 
     def pass_validation(self, state: RunState, progress: float | None) -> bool:
         """Whether to validate now, after a step; `state` takes note of what was due since the last time."""

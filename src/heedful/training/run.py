@@ -85,6 +85,8 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
         with _stop_on_signals(trainer), flushed_denormals():
             finished = trainer.run()
+        if finished and (warning := trainer.limit.warning_of_preparation(trainer.state)):
+            observer.message(warning)
     rank = trainer.state.best_rank
     return TrainingResult(out, finished, rank[-1] if rank else None)
 

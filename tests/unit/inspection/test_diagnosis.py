@@ -32,23 +32,24 @@ def test_few_answers_may_be_alike_by_chance(write_run, step_row, validation_row)
 
 
 @pytest.mark.parametrize(
-    ("gain", "last_loss", "steps", "expected"),
+    ("gain", "last_loss", "steps", "epochs", "expected"),
     [
-        (0.30, 4.7, 300, "too short to judge"),  # one minute of pairs that belong together: 4.74 against 5.04
-        (0.30, 4.7, 1500, "too short to judge"),  # chance does not give so much
-        (0.02, 4.7, 300, "too short to judge"),  # the training loss still falls
-        (0.02, 5.05, 300, "source ignored"),  # it has come to rest, and the source was of no use
-        (0.02, 4.7, 1500, "source ignored"),  # it has had the time
-        (0.60, 4.7, 300, "healthy"),
+        (0.30, 4.7, 300, 5, "too short to judge"),  # one minute of pairs that belong together: 4.74 against 5.04
+        (0.30, 4.7, 1500, 5, "too short to judge"),  # chance does not give so much
+        (0.02, 4.7, 300, 5, "too short to judge"),  # the training loss still falls
+        (0.02, 5.05, 300, 1, "too short to judge"),  # it rests with the learning rate, before the data was seen twice
+        (0.02, 5.05, 300, 5, "source ignored"),  # it has come to rest, and the source was of no use
+        (0.02, 4.7, 1500, 1, "source ignored"),  # it has had the time
+        (0.60, 4.7, 300, 5, "healthy"),
     ],
 )
 def test_an_ignored_source_needs_evidence(
-    write_run, step_row, validation_row, gain: float, last_loss: float, steps: int, expected: str
+    write_run, step_row, validation_row, gain: float, last_loss: float, steps: int, epochs: int, expected: str
 ) -> None:
     third = 2 * steps // 3
     losses = [7 - 1.9 * number / third for number in range(third)]
     losses += [5.1 - (5.1 - last_loss) * number / (steps - third) for number in range(steps - third)]
-    rows = [step_row(number, loss=loss) for number, loss in enumerate(losses, 1)]
+    rows = [step_row(number, loss=loss, epoch=(number - 1) * epochs // steps) for number, loss in enumerate(losses, 1)]
     record = read_run(write_run([*rows, validation_row(steps, loss=4.74, input_gain=gain)]))
     assert verdict(record) == expected
     said = [str(finding) for finding in diagnose(record)]

@@ -200,3 +200,44 @@ def test_lines_are_counted_right_in_tables(tmp_path: Path) -> None:
     found = {(entry["rule"], entry["line"]) for entry in report if "rule" in entry}
     # The header is line 1, the pairs are lines 2 to 121, and a row is known by its first line.
     assert found == {("control characters", 122), ("missing column", 125), ("blank", 126)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("h.en-de.csv", "id,de,en\n" + "".join(f'{n},"{b}","{a}"\n' for n, (a, b) in enumerate(PAIRS))),
+        ("h.en_de.tsv.gz", "id\tde\ten\n" + "".join(f"{n}\t{b}\t{a}\n" for n, (a, b) in enumerate(PAIRS))),
+        (
+            "h.en-de.jsonl",
+            "".join(json.dumps({"id": n, "translation": {"de": b, "en": a}}) + "\n" for n, (a, b) in enumerate(PAIRS)),
+        ),
+    ],
+)
+def test_languages_in_a_file_name_tell_the_columns(name: str, content: str, tmp_path: Path) -> None:
+    usual = read(TranslationData, tmp_path, "usual", PLAIN[TranslationData].encode())
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    assert read(TranslationData, tmp_path, name, packed) == usual
+
+
+def test_languages_in_the_name_of_the_training_file_tell_the_columns_of_the_validation_file(tmp_path: Path) -> None:
+    rows = "id,de,en\n" + "".join(f'{n},"{b}","{a}"\n' for n, (a, b) in enumerate(PAIRS))
+    (tmp_path / "h.en-de.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "held-out.csv").write_text(rows, encoding="utf-8")
+    data = TranslationData(tsv=(str(tmp_path / "h.en-de.csv"),), valid_tsv=(str(tmp_path / "held-out.csv"),))
+    messages = "\n".join(prepared(data, tmp_path / "run").messages)
+    assert "held-out.csv is read as columns between commas, with a header: source is column 3" in messages
+
+
+@pytest.mark.parametrize("header", ["", "id\tenglish\tgerman\n"])
+def test_a_column_of_numbers_is_no_source_of_a_table_with_others(header: str, tmp_path: Path) -> None:
+    content = (header + "".join(f"{n}\t{a}\t{b}\n" for n, (a, b) in enumerate(PAIRS))).encode()
+    with pytest.raises(
+        UserError, match=r"a\.tsv: column 1 would be the source, but holds nothing but numbers.*--columns"
+    ):
+        read(TranslationData, tmp_path, "a.tsv", content)
+    scored = "".join(f"{a}\t{n / 7:.3f}\t{b}\n" for n, (a, b) in enumerate(PAIRS)).encode()
+    with pytest.raises(UserError, match="column 2 would be the target"):
+        read(TranslationData, tmp_path, "scored.tsv", scored)
+    # Those who say so may learn from numbers, and so may those whose file has nothing else.
+    assert read(TranslationData, tmp_path, "a.tsv", content, columns="1,2")
+    assert read(TranslationData, tmp_path, "two.tsv", "".join(f"{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)).encode())

@@ -75,3 +75,33 @@ def test_the_table_of_a_budget_says_what_its_validations_take(files: Path) -> No
     said = train(files, JOBS["texts"](files), {"budget": "0.01s"})
     assert re.search(r"validation +│ at the end, and up to 2 times before +│ those before in 5% of the time", said)
     assert said.count("validation at step") == 1
+
+
+def test_a_budget_that_the_preparation_used_up_is_warned_of_at_the_end(files: Path) -> None:
+    said = train(files, JOBS["texts"](files), {"budget": "0.01s"})
+    last = said.rstrip().splitlines()[-1]
+    assert re.fullmatch(
+        r"warning: preparing the data took \S+( s)? of the budget of 0\.01 s: only 1 step was trained; "
+        r"give a longer --budget",
+        last,
+    ), said
+
+
+def test_a_run_with_time_to_train_is_not_warned_of_its_budget(files: Path) -> None:
+    from heedful.training.config import LimitConfig, SavingConfig
+    from heedful.training.limits import Clock, Limit
+    from heedful.training.run_state import RunState
+
+    limit, state = Limit(LimitConfig(budget="1m"), SavingConfig(), Clock()), RunState()
+    state.began, state.position.step = 29.0, 500
+    assert limit.warning_of_preparation(state) is None
+    state.began = 58.0
+    assert "took 0:58 of the budget of 1:00: only 500 steps were trained" in str(limit.warning_of_preparation(state))
+    assert Limit(LimitConfig(steps=3), SavingConfig(), Clock()).warning_of_preparation(state) is None
+
+
+@pytest.mark.parametrize(("steps", "table"), [(1, "once, at the end"), (2, "2 times"), (4, "3 times")])
+def test_the_table_promises_no_more_validations_than_there_are_steps(files: Path, steps: int, table: str) -> None:
+    said = train(files, JOBS["texts"](files), {"steps": steps})
+    assert re.search(rf"validation +│ {table} ", said), said
+    assert said.count("validation at step") == min(steps, 3)
