@@ -29,8 +29,8 @@ def remarks() -> Iterator[list[tuple[int, str]]]:
 class Task(Protocol):
     """A request that is decoded step by step."""
 
-    def start(self) -> None:
-        """Hand what is to be decoded to the engine."""
+    def start(self) -> Iterator[int]:
+        """Hand what is to be decoded to the engine, and pause after each text, with the characters that it had."""
 
     def cancel(self) -> None:
         """Nobody waits for it any more."""
