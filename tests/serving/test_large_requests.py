@@ -32,7 +32,6 @@ def answered_beside(server, path: str, large: dict, *small: tuple[str, dict]) ->
                 begin = time.monotonic()
                 assert client.post(other, json=body).status_code == 200
                 took = time.monotonic() - begin
-                # What began before and ended after the large one may have waited for its answer to be sent.
                 assert took < PATIENCE, (other, took)
             asked += 1
         answer = running.result()
@@ -67,3 +66,20 @@ def test_a_large_request_for_translations_keeps_nobody_waiting(server, models) -
         while server.metric("queue"):
             time.sleep(0.1)
     assert server.metric("worker_restarts_total") == 0
+
+
+def test_a_translation_in_many_pieces_is_the_pipelines(server, models) -> None:
+    texts = ["the sea is blue. a red dog runs. two birds. " * 100, "dog", "the sun. " * 300, " "]
+    with server.client as client:
+        answer = client.post("/api/translate", json={"text": texts, "model": "translator", "alignment": True})
+    wanted = heedful.load(models["translator"], "cpu").translate(texts, alignment=True)
+    found = answer.json()["translations"]
+    assert [(each["text"], each["score"]) for each in found] == [(each.text, each.score) for each in wanted]
+
+
+def test_a_large_request_for_vectors_is_the_pipelines(server, models) -> None:
+    texts = ["a red dog " * 1_900] * 60 + ["the sea", "dog " * 30] * 4
+    answer = answered_beside(server, "/api/embed", {"text": texts, "model": "classifier"}, *SMALL)
+    with pytest.warns(UserWarning, match="longer than"):
+        assert answer["vectors"] == heedful.load(models["classifier"], "cpu").embed(texts).tolist()
+    assert [remark.split()[1] for remark in answer["remarks"]] == [str(number) for number in range(1, 61)]

@@ -21,8 +21,7 @@ class _Beginning:
     run: Run
     reply: Reply
     task: Task
-    texts: Iterator[int]
-    left: int
+    pauses: Iterator[int]
 
 
 class Beginnings:
@@ -40,18 +39,18 @@ class Beginnings:
     @property
     def num_waiting(self) -> int:
         """How many inputs wait."""
-        return sum(max(0, each.left) for each in self.waiting)
+        return sum(len(each.run.inputs) * each.run.options.get("samples", 1) - each.task.begun for each in self.waiting)
 
     def add(self, run: Run, reply: Reply, task: Task) -> None:
         """Take a request."""
-        self.waiting.add(_Beginning(run, reply, task, task.start(), len(run.inputs) * run.options.get("samples", 1)))
+        self.waiting.add(_Beginning(run, reply, task, task.start()))
 
     def cancel(self, number: int) -> None:
         """Nobody waits for that request any more, or it has failed."""
         self.waiting.cancel(number)
 
     def step(self) -> None:
-        """Make texts ready, one of each request in turn, of those whose models have not enough to do."""
+        """Make texts ready, each request in turn, of those whose models have not enough to do."""
         done = 0
         while done < MOST_CHARACTERS:
             under_way = self.engine.sentences_by_model()
@@ -63,10 +62,9 @@ class Beginnings:
             done += self._go_on(chosen)
 
     def _go_on(self, chosen: _Beginning) -> int:
-        """Make the next text ready; how many characters it had."""
-        chosen.left -= 1
+        """Go on to the next pause; how many characters were made ready."""
         try:
-            characters = next(chosen.texts, None)
+            characters = next(chosen.pauses, None)
         except Exception as error:  # one request must not take the others along
             chosen.task.cancel()
             chosen.reply.failed(error)

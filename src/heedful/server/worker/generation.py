@@ -34,6 +34,11 @@ class GenerationTask:
         self.number_of: dict[int, int] = {}
         self.left = len(self.prompts) * self.options.samples
 
+    @property
+    def begun(self) -> int:
+        """How many samples were begun."""
+        return len(self.samples)
+
     def start(self) -> Iterator[int]:
         """Hand the prompts to the engine, one at a time."""
         for place, prompt in enumerate(self.prompts, self.first):

@@ -13,7 +13,7 @@ from heedful.pipelines.translation import Translation
 from heedful.pipelines.translation_pieces import PreparedText, join_pieces
 from heedful.pipelines.translator import Translator
 from heedful.server.messages import Run
-from heedful.server.worker.engine import Engine
+from heedful.server.worker.engine import MOST_SENTENCES, Engine
 from heedful.server.worker.task import Reply, remarks
 
 
@@ -48,8 +48,13 @@ class TranslationTask:
         self.texts: list[_Text] = []
         self.text_of: dict[int, _Text] = {}
 
+    @property
+    def begun(self) -> int:
+        """How many texts were split into pieces."""
+        return len(self.texts)
+
     def start(self) -> Iterator[int]:
-        """Hand the pieces to the engine, those of one text at a time."""
+        """Hand the pieces to the engine, not all of a long text at once."""
         for place, line in enumerate(self.inputs):
             with remarks() as found:
                 (prepared,) = self.translator.prepare([line], self.prefix, self.split)
@@ -57,17 +62,18 @@ class TranslationTask:
             text = _Text(prepared, [next(self.engine.indices) for _ in prepared.pieces])
             self.texts.append(text)
             self.text_of.update(dict.fromkeys(text.indices, text))
-            requests = prepared.requests(text.indices)
-            if requests:
-                self.engine.add(self.model, self.options, requests, self, self._watch if self.stream else None)
             yield len(line)
-        if not self.text_of:  # else it ends with a piece
-            self._finish_if_complete()
+            requests = prepared.requests(text.indices)
+            for first in range(0, len(requests), MOST_SENTENCES):
+                group = requests[first : first + MOST_SENTENCES]
+                self.engine.add(self.model, self.options, group, self, self._watch if self.stream else None)
+                yield 0
+        self._finish_if_complete()  # where it ends with blank texts, and not with a piece
 
     def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
         """A piece is decoded; with the last one all is."""
         text = self.text_of[index]
-        source = text.prepared.sources[text.indices.index(index)]
+        source = text.prepared.sources[index - text.indices[0]]  # they are numbered one after another
         text.found[index] = self.translator.translated(source, hypotheses, self.alignment)
         self._show(text, index, hypotheses[0].tokens)
         self._finish_if_complete()
