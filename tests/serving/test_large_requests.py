@@ -25,7 +25,7 @@ def answered_beside(server, path: str, large: dict, *small: tuple[str, dict]) ->
         for other, body in small:
             assert client.post(other, json=body).status_code == 200
         running = pool.submit(client.post, path, json=large, timeout=200)
-        time.sleep(0.5)
+        time.sleep(0.2)
         asked = 0
         while not running.done() and asked < 5:
             for other, body in small:
