@@ -119,7 +119,7 @@ class Translator(Described):
         with one_thread(), flushed_denormals():
             at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
             decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
-            found = {each.index: self._translation(each.source, decoded[each.index], alignment) for each in distinct}
+            found = {each.index: self.translated(each.source, decoded[each.index], alignment) for each in distinct}
         results = (found[number] for number in numbers)
         ranked = options.sampling is None
         joined = [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
@@ -154,12 +154,6 @@ class Translator(Described):
             targets = self.tokenizer.encode_batch([text[start:end] for start, end in spans])
             return list(zip(prepared.sources, targets, strict=True))
         return [(self.tokenizer.encode(clean_text(source)), self.tokenizer.encode(text))]
-
-    def finish(self, prepared: PreparedText, found: Sequence[list[Hypothesis]], alignment: bool) -> Translation:
-        """The translation of a text, from the hypotheses that a search found for each of its pieces."""
-        pairs = zip(prepared.sources, found, strict=True)
-        translations = [self._translation(source, each, alignment) for source, each in pairs]
-        return join_pieces(prepared.pieces, translations, ranked=True)
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
@@ -229,7 +223,8 @@ class Translator(Described):
             )
         return starts + [Start()] * (pieces - len(starts))
 
-    def _translation(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
+    def translated(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
+        """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
             self._aligner = self._aligner or Aligner(self.model, self.tokenizer)

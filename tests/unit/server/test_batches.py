@@ -78,6 +78,27 @@ def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monk
     batches.step()
     assert not sent and not calls and not memory.take(1)  # it waits for what is decoded, which gets nothing more
     memory.give(20)
-    batches.step()
+    while batches.busy:
+        batches.step()
     assert calls == [("A", ["x", "odd"]), ("A", ["y", "odd"]), ("A", ["z"])]
     assert sent == [Done(1, ["X", "ODD", "Y", "ODD", "Z"], [(1, "is odd"), (3, "is odd")])]
+
+
+def test_a_long_request_is_computed_in_slices_and_others_take_their_turns(calls, monkeypatch):
+    from heedful.server.worker import direct_work
+
+    compute = module.DIRECT_VERBS["shout"].compute
+    half = DirectVerb(compute, work=lambda *_: direct_work.MOST_WORK // 2)
+    monkeypatch.setattr(module, "DIRECT_VERBS", {"shout": half, "call": DirectVerb(compute)})
+    sent, batches = [], Batches({"a": "A"})
+    for number in (1, 2):  # two parts of one request
+        batches.add(Run(number, "a", "shout", ["x", "x", "odd"], request="long"), Reply(number, sent.append))
+    batches.step()
+    batches.add(Run(3, "a", "call", ["y"], request="short"), Reply(3, sent.append))
+    batches.step()
+    batches.step()
+    assert [len(inputs) for _, inputs in calls] == [2, 2, 1]
+    assert sent == [Done(1, ["X", "X", "ODD"], [(2, "is odd")]), Done(3, ["Y"])]
+    assert batches.num_waiting == 2
+    batches.cancel(2)
+    assert not batches.busy and batches.num_waiting == 0

@@ -36,7 +36,8 @@ class Ticket:
     partials: asyncio.Queue[Any] | None = None
 
 
-@dataclass
+# Each is itself alone: two that are gone hold the same, and are not the same.
+@dataclass(eq=False)
 class WorkerProcess:
     """A worker process and what waits for it."""
 

@@ -1,26 +1,44 @@
-"""Requests that are computed in one go, those of several clients together where they ask for the same."""
+"""Requests that are computed directly, a bounded slice per turn, those of several clients together where alike."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from heedful.server.messages import Run
 from heedful.server.worker.direct import DIRECT_VERBS
+from heedful.server.worker.direct_work import MOST_WORK
 from heedful.server.worker.memory_share import MemoryShare
 from heedful.server.worker.task import Reply, remarks
+from heedful.server.worker.turns import Turns
 
 # Inputs that are computed between two decoding steps.
 MOST_TOGETHER = 64
 
 
+@dataclass(eq=False)
+class _Part:
+    """A part of a request, what is computed of it, and what is to be said of that."""
+
+    run: Run
+    reply: Reply
+    answers: list[Any] = field(default_factory=list)
+    remarks: list[tuple[int, str]] = field(default_factory=list)
+    # Bytes that each input takes; counted when it is first its turn.
+    sizes: list[int] | None = None
+
+    @property
+    def left(self) -> list[Any]:
+        """The inputs that are not computed yet."""
+        return self.run.inputs[len(self.answers) :]
+
+
 class Batches:
-    """What waits to be computed, the oldest first."""
+    """What waits to be computed, each request in its turn."""
 
     def __init__(self, pipelines: dict[str, Any], memory: MemoryShare | None = None) -> None:
         self.pipelines, self.memory = pipelines, memory or MemoryShare()
-        self.waiting: deque[tuple[Run, Reply]] = deque()
+        self.waiting: Turns[_Part] = Turns()
 
     @property
     def busy(self) -> bool:
@@ -30,86 +48,95 @@ class Batches:
     @property
     def num_waiting(self) -> int:
         """How many inputs wait."""
-        return sum(len(run.inputs) for run, _ in self.waiting)
+        return sum(len(part.left) for part in self.waiting)
 
     def add(self, run: Run, reply: Reply) -> None:
         """Take a request."""
-        self.waiting.append((run, reply))
+        self.waiting.add(_Part(run, reply))
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for that request any more."""
-        self.waiting = deque(each for each in self.waiting if each[0].number != number)
+        """Nobody waits for that request any more: what is left of it is dropped."""
+        self.waiting.cancel(number)
 
     def step(self) -> None:
-        """Compute the oldest request, and all that can be computed along with it, when there is memory for it."""
-        if not self.waiting or not self._has_room(self.waiting[0]):
+        """Compute a slice of the request whose turn it is, and of those like it, when there is memory for it."""
+        first = next(iter(self.waiting), None)
+        if first is None or not self._has_room(first):
             return
-        chosen = self._choose()
+        chosen = self._choose(first)
+        self.waiting.had(first)
         try:
             self._compute(chosen)
         except Exception as error:  # one request must not take the others along
             if len(chosen) == 1:
-                chosen[0][1].failed(error)
+                self._fail(first, error)
                 return
-            for each in chosen:
+            for part, count in chosen:
                 try:
-                    self._compute([each])
+                    self._compute([(part, count)])
                 except Exception as its_own:
-                    each[1].failed(its_own)
+                    self._fail(part, its_own)
 
-    def _choose(self) -> list[tuple[Run, Reply]]:
-        first = self.waiting[0][0]
-        chosen: list[tuple[Run, Reply]] = []
-        left: deque[tuple[Run, Reply]] = deque()
-        room = MOST_TOGETHER
-        for run, reply in self.waiting:
-            alike = (run.model, run.verb, run.options) == (first.model, first.verb, first.options)
-            if run is first or (alike and DIRECT_VERBS[run.verb].together and len(run.inputs) <= room):
-                chosen.append((run, reply))
-                room -= len(run.inputs)
-            else:
-                left.append((run, reply))
-        self.waiting = left
+    def _choose(self, first: _Part) -> list[tuple[_Part, int]]:
+        """The parts that get something done, and how many of their inputs: what fits into the memory and a turn."""
+        verb = DIRECT_VERBS[first.run.verb]
+        room = self.memory.total - self.memory.used
+        count = work = size = 0
+        chosen: list[tuple[_Part, int]] = []
+        for part in list(self.waiting):
+            if part is not first and not (verb.together and _alike(part.run, first.run)):
+                continue
+            sizes = self._sizes(part)
+            if sizes is None:
+                continue
+            before, full = count, False
+            for given, its_size in zip(part.left, sizes[len(part.answers) :], strict=True):
+                its_work = verb.work(self.pipelines[part.run.model], given, part.run.options)
+                full = count == MOST_TOGETHER or work + its_work > MOST_WORK or size + its_size > room
+                if count and full:
+                    break
+                count, work, size = count + 1, work + its_work, size + its_size
+            if count > before or not part.left:
+                chosen.append((part, count - before))
+            if full:
+                break
         return chosen
 
-    def _has_room(self, oldest: tuple[Run, Reply]) -> bool:
-        """Whether the largest input of the oldest request fits beside what is decoded; what is too large is refused."""
-        run, reply = oldest
-        try:
-            return self.memory.has_room(max((self._size(run, each) for each in run.inputs), default=0))
-        except Exception as error:
-            self.waiting.popleft()
-            reply.failed(error)
-            return False
+    def _has_room(self, first: _Part) -> bool:
+        """Whether what comes next fits beside what is decoded; what is too large is refused."""
+        sizes = self._sizes(first)
+        return sizes is not None and self.memory.has_room(max(sizes[len(first.answers) :], default=0))
 
-    def _size(self, run: Run, given: Any) -> int:
-        """Bytes that are taken to compute an input."""
-        return DIRECT_VERBS[run.verb].size(self.pipelines[run.model], given, run.options)
+    def _sizes(self, part: _Part) -> list[int] | None:
+        """Bytes that are taken to compute each input; None of a request that is refused for them."""
+        if part.sizes is None:
+            verb, pipeline = DIRECT_VERBS[part.run.verb], self.pipelines[part.run.model]
+            try:
+                part.sizes = [verb.size(pipeline, each, part.run.options) for each in part.run.inputs]
+            except Exception as error:
+                self._fail(part, error)
+        return part.sizes
 
-    def _slices(self, run: Run, inputs: list[Any]) -> Iterator[slice]:
-        """Neighbouring inputs that fit into the memory together, counted before they are computed."""
-        begin, room = 0, self.memory.total - self.memory.used
-        taken = 0
-        for place, each in enumerate(inputs):
-            size = self._size(run, each)
-            if place > begin and taken + size > room:
-                yield slice(begin, place)
-                begin, taken = place, 0
-            taken += size
-        yield slice(begin, len(inputs))
+    def _fail(self, part: _Part, error: Exception) -> None:
+        self.waiting.remove(part)
+        part.reply.failed(error)
 
-    def _compute(self, chosen: list[tuple[Run, Reply]]) -> None:
-        first = chosen[0][0]
-        inputs = [each for run, _ in chosen for each in run.inputs]
-        found: list[tuple[int, str]] = []
-        answers: list[Any] = []
-        for part in self._slices(first, inputs):
-            with remarks() as new:
-                answers += DIRECT_VERBS[first.verb].compute(self.pipelines[first.model], inputs[part], first.options)
-            found += [(part.start + place, text) for place, text in new]
+    def _compute(self, chosen: list[tuple[_Part, int]]) -> None:
+        run = chosen[0][0].run
+        inputs = [each for part, count in chosen for each in part.left[:count]]
+        with remarks() as found:
+            answers = DIRECT_VERBS[run.verb].compute(self.pipelines[run.model], inputs, run.options)
         begin = 0
-        for run, reply in chosen:
-            end = begin + len(run.inputs)
-            reply.remarks = [(place - begin, text) for place, text in found if begin <= place < end]
-            reply.done(answers[begin:end])
+        for part, count in chosen:
+            end, done = begin + count, len(part.answers)
+            part.remarks += [(done + place - begin, text) for place, text in found if begin <= place < end]
+            part.answers += answers[begin:end]
             begin = end
+            if not part.left:
+                self.waiting.remove(part)
+                part.reply.remarks = part.remarks
+                part.reply.done(part.answers)
+
+
+def _alike(run: Run, other: Run) -> bool:
+    return (run.model, run.verb, run.options) == (other.model, other.verb, other.options)

@@ -23,21 +23,25 @@ from heedful.server.worker.direct_size import (
     size_of_image_attention,
     size_of_text,
 )
+from heedful.server.worker.direct_work import work_of_a_turn, work_of_image, work_of_text, work_of_whole_text
 from heedful.server.worker.task import remarks
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]
 # From a pipeline, an input and options to the bytes that it takes to compute.
 Size = Callable[[Any, Any, dict[str, Any]], int]
+# The same to the tokens that the work on it is worth.
+Work = Callable[[Any, Any, dict[str, Any]], int]
 
 
 @dataclass(frozen=True)
 class DirectVerb:
-    """How a verb is computed, in how much memory, and whether inputs of several requests may be computed together."""
+    """How a verb is computed, whether inputs of several requests may be together, in how much memory and work."""
 
     compute: Compute
     together: bool = True
     size: Size = lambda pipeline, given, options: 0
+    work: Work = lambda pipeline, given, options: 1
 
 
 def _classify(pipeline: Any, texts: list[Any], options: dict[str, Any]) -> list[Any]:
@@ -104,14 +108,14 @@ def _document(maps: Any, found: list[str]) -> bytes:
 
 
 DIRECT_VERBS = {
-    "classify": DirectVerb(_classify, size=size_of_text),
-    "classify_images": DirectVerb(_classify_images, False, size_of_image),
-    "tag": DirectVerb(_tag, size=size_of_text),
-    "fill": DirectVerb(_fill, False, size_of_text),
-    "embed": DirectVerb(_embed, size=size_of_text),
-    "alternatives": DirectVerb(_alternatives, False, size_of_alternatives),
-    "attention": DirectVerb(_attention, False, size_of_attention),
-    "attention_of_images": DirectVerb(_attention_of_images, False, size_of_image_attention),
+    "classify": DirectVerb(_classify, True, size_of_text, work_of_text),
+    "classify_images": DirectVerb(_classify_images, False, size_of_image, work_of_image),
+    "tag": DirectVerb(_tag, True, size_of_text, work_of_whole_text),
+    "fill": DirectVerb(_fill, False, size_of_text, work_of_a_turn),
+    "embed": DirectVerb(_embed, True, size_of_text, work_of_text),
+    "alternatives": DirectVerb(_alternatives, False, size_of_alternatives, work_of_a_turn),
+    "attention": DirectVerb(_attention, False, size_of_attention, work_of_a_turn),
+    "attention_of_images": DirectVerb(_attention_of_images, False, size_of_image_attention, work_of_a_turn),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -68,6 +68,10 @@ class Engine:
     def busy(self) -> bool:
         """Whether there is anything to decode."""
         return bool(self.places)
+
+    def sentences_by_model(self) -> Counter[str]:
+        """How many sentences each model has under way or waiting."""
+        return Counter(place.scheduler[0] for place in self.places.values())
 
     def add(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from heedful.data.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -26,20 +27,28 @@ class GenerationTask:
         settings = dict(run.options)
         self.runners_up: int = settings.pop("runners_up")
         self.options = GenerationOptions(**settings)
-        self.samples = [
-            Sample(pipeline.language, prompt, self.options, place * self.options.samples + number)
-            for place, prompt in enumerate(run.inputs, run.first)
-            for number in range(self.options.samples)
-        ]
-        self.prompt_tokens = [len(sample.tokens) for sample in self.samples]
-        self.tokens: list[list[dict[str, Any]]] = [[] for _ in self.samples]
+        self.language, self.prompts, self.first = pipeline.language, run.inputs, run.first
+        self.samples: list[Sample] = []
+        self.prompt_tokens: list[int] = []
+        self.tokens: list[list[dict[str, Any]]] = []
         self.number_of: dict[int, int] = {}
-        self.left = len(self.samples)
+        self.left = len(self.prompts) * self.options.samples
 
-    def start(self) -> None:
-        """Hand the prompts to the engine."""
-        for number in range(len(self.samples)):
-            self._go_on(number)
+    @property
+    def begun(self) -> int:
+        """How many samples were begun."""
+        return len(self.samples)
+
+    def start(self) -> Iterator[int]:
+        """Hand the prompts to the engine, one at a time."""
+        for place, prompt in enumerate(self.prompts, self.first):
+            for number in range(place * self.options.samples, (place + 1) * self.options.samples):
+                sample = Sample(self.language, prompt, self.options, number)
+                self.samples.append(sample)
+                self.prompt_tokens.append(len(sample.tokens))
+                self.tokens.append([])
+                self._go_on(len(self.samples) - 1)
+                yield len(prompt)
 
     def _go_on(self, number: int) -> None:
         index = next(self.engine.indices)

@@ -1,4 +1,4 @@
-"""The life of a worker: take what has come, decode one step, compute one batch, send what is done."""
+"""The life of a worker: take what has come, make a text ready, decode a step, compute a slice, send what is done."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ from heedful.server.messages import (
 )
 from heedful.server.settings import ServerSettings
 from heedful.server.worker.batches import Batches
+from heedful.server.worker.beginnings import Beginnings
 from heedful.server.worker.direct import DIRECT_VERBS
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationTask
-from heedful.server.worker.task import Reply, Task, name_of, remarks
+from heedful.server.worker.task import Reply, Task, name_of
 from heedful.server.worker.translation import TranslationTask
 
 # The front process goes first: it has little to do, and everyone waits for it.
@@ -139,15 +140,18 @@ class Worker:
         self.engine = Engine({name: pipeline.model for name, pipeline in pipelines.items()})
         self.tasks: dict[int, Task] = {}
         self.batches = Batches(pipelines, self.engine.memory)
+        self.beginnings = Beginnings(self.engine)
         self.outbox: list[Any] = []
 
     def run(self) -> None:
         """Work until told to leave; `EOFError` if the front process is gone without a word."""
         while True:
-            for message in self.channel.receive(wait=not self.engine.busy and not self.batches.busy):
+            busy = self.engine.busy or self.batches.busy or self.beginnings.busy
+            for message in self.channel.receive(wait=not busy):
                 if isinstance(message, Leave):
                     return
                 self._take(message)
+            self.beginnings.step()
             self.engine.step()
             self.batches.step()
             outbox, self.outbox = self.outbox, []
@@ -160,6 +164,7 @@ class Worker:
             self.outbox.append(Done(message.number, self._state()))
         elif isinstance(message, Cancel):
             self.batches.cancel(message.number)
+            self.beginnings.cancel(message.number)
             task = self.tasks.pop(message.number, None)
             if task:
                 task.cancel()
@@ -170,25 +175,22 @@ class Worker:
 
     def _begin(self, run: Run, reply: Reply) -> None:
         try:
-            with remarks() as reply.remarks:
-                task = STEPWISE_VERBS[run.verb](run, self.pipelines[run.model], self.engine, reply)
+            task = STEPWISE_VERBS[run.verb](run, self.pipelines[run.model], self.engine, reply)
         except Exception as error:  # one request must not take the others along
             reply.failed(error)
             return
         self.tasks[run.number] = task
-        try:
-            task.start()
-        except Exception as error:
-            task.cancel()
-            reply.failed(error)
+        self.beginnings.add(run, reply, task)
 
     def _send(self, message: Any) -> None:
         if not isinstance(message, Partial):
             self.tasks.pop(message.number, None)
+            self.beginnings.cancel(message.number)  # of a request that failed, no more is made ready
         self.outbox.append(message)
 
     def _state(self) -> WorkerState:
         schedulers = self.engine.schedulers.values()
         waiting = sum(each.num_waiting for each in schedulers) + self.batches.num_waiting
+        waiting += self.beginnings.num_waiting
         running, slots = (sum(getattr(each, name) for each in schedulers) for name in ("num_running", "num_slots"))
         return WorkerState(waiting, running, slots, self.engine.tokens, resident_memory())

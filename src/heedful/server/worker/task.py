@@ -30,8 +30,12 @@ def remarks() -> Iterator[list[tuple[int, str]]]:
 class Task(Protocol):
     """A request that is decoded step by step."""
 
-    def start(self) -> None:
-        """Hand what is to be decoded to the engine."""
+    @property
+    def begun(self) -> int:
+        """How many of its texts were made ready."""
+
+    def start(self) -> Iterator[int]:
+        """Hand what is to be decoded to the engine, with pauses, and the characters made ready since the last one."""
 
     def cancel(self) -> None:
         """Nobody waits for it any more."""

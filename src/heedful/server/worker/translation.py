@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import Progress
 from heedful.decoding.options import DecodingOptions
 from heedful.pipelines.translation import Translation
-from heedful.pipelines.translation_pieces import PreparedText
+from heedful.pipelines.translation_pieces import PreparedText, join_pieces
 from heedful.pipelines.translator import Translator
 from heedful.server.messages import Run
-from heedful.server.worker.engine import Engine
-from heedful.server.worker.task import Reply
+from heedful.server.worker.engine import MOST_SENTENCES, Engine
+from heedful.server.worker.task import Reply, remarks
 
 
 @dataclass
 class _Text:
-    """A text under way: the indices of its pieces, what is decoded of them, and what there is of the others so far."""
+    """A text under way: the indices of its pieces, the translations of some, and what there is of the others so far."""
 
     prepared: PreparedText
     indices: list[int]
-    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    found: dict[int, Translation] = field(default_factory=dict)
     so_far: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -44,24 +44,39 @@ class TranslationTask:
         self.translator, self.engine, self.reply = translator, engine, reply
         self.model, self.stream, self.alignment = run.model, run.stream, run.options["alignment"]
         self.options = DecodingOptions(beam=run.options["beam"], nbest=run.options["nbest"])
-        prepared = translator.prepare(run.inputs, run.options["prefix"], run.options["split"])
-        self.texts = [_Text(each, [next(engine.indices) for _ in each.pieces]) for each in prepared]
-        self.text_of = {index: text for text in self.texts for index in text.indices}
+        self.inputs, self.prefix, self.split = run.inputs, run.options["prefix"], run.options["split"]
+        self.texts: list[_Text] = []
+        self.text_of: dict[int, _Text] = {}
 
-    def start(self) -> None:
-        """Hand the pieces to the engine."""
-        requests = [request for text in self.texts for request in text.prepared.requests(text.indices)]
-        self.engine.add(self.model, self.options, requests, self, self._watch if self.stream else None)
-        if not requests:
-            self._finish()
+    @property
+    def begun(self) -> int:
+        """How many texts were split into pieces."""
+        return len(self.texts)
+
+    def start(self) -> Iterator[int]:
+        """Hand the pieces to the engine, not all of a long text at once."""
+        for place, line in enumerate(self.inputs):
+            with remarks() as found:
+                (prepared,) = self.translator.prepare([line], self.prefix, self.split)
+            self.reply.remarks += [(place, remark) for _, remark in found]
+            text = _Text(prepared, [next(self.engine.indices) for _ in prepared.pieces])
+            self.texts.append(text)
+            self.text_of.update(dict.fromkeys(text.indices, text))
+            yield len(line)
+            requests = prepared.requests(text.indices)
+            for first in range(0, len(requests), MOST_SENTENCES):
+                group = requests[first : first + MOST_SENTENCES]
+                self.engine.add(self.model, self.options, group, self, self._watch if self.stream else None)
+                yield 0
+        self._finish_if_complete()  # where it ends with blank texts, and not with a piece
 
     def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
         """A piece is decoded; with the last one all is."""
         text = self.text_of[index]
-        text.found[index] = hypotheses
+        source = text.prepared.sources[index - text.indices[0]]  # they are numbered one after another
+        text.found[index] = self.translator.translated(source, hypotheses, self.alignment)
         self._show(text, index, hypotheses[0].tokens)
-        if all(each.complete for each in self.texts):
-            self._finish()
+        self._finish_if_complete()
 
     def failed(self, error: Exception) -> None:
         """Nothing comes of it."""
@@ -86,9 +101,13 @@ class TranslationTask:
             text.so_far[index] = so_far
             self.reply.partial(text.partial(), replaces=True)
 
-    def _finish(self) -> None:
-        finish = partial(self.translator.finish, alignment=self.alignment)
-        found = [finish(text.prepared, [text.found[index] for index in text.indices]) for text in self.texts]
+    def _finish_if_complete(self) -> None:
+        if len(self.texts) < len(self.inputs) or not all(each.complete for each in self.texts):
+            return
+        found = [
+            join_pieces(text.prepared.pieces, [text.found[index] for index in text.indices], ranked=True)
+            for text in self.texts
+        ]
         self.reply.done([translation_answer(each, self.options.nbest) for each in found])
 
 

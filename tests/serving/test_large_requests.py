@@ -1,0 +1,85 @@
+"""A request as large as the limits allow keeps no other client waiting, and costs no worker."""
+
+import concurrent.futures
+import time
+
+import pytest
+
+import heedful
+
+pytestmark = pytest.mark.slow
+
+# Seconds that a small request may take meanwhile.
+PATIENCE = 3.0
+
+
+@pytest.fixture(scope="module")
+def server(start, models):
+    with start(models["tagger"], models["translator"], models["classifier"], "--workers", "1") as running:
+        yield running
+
+
+def answered_beside(server, path: str, large: dict, *small: tuple[str, dict]) -> dict:
+    """The answer to a large request, while others have theirs in short."""
+    with server.client as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        for other, body in small:
+            assert client.post(other, json=body).status_code == 200
+        running = pool.submit(client.post, path, json=large, timeout=200)
+        time.sleep(0.2)
+        asked = 0
+        while not running.done() and asked < 5:
+            for other, body in small:
+                begin = time.monotonic()
+                assert client.post(other, json=body).status_code == 200
+                took = time.monotonic() - begin
+                assert took < PATIENCE, (other, took)
+            asked += 1
+        answer = running.result()
+    assert asked and answer.status_code == 200, answer.text
+    assert server.metric("worker_restarts_total") == 0
+    return answer.json()
+
+
+SMALL = ("/api/classify", {"text": "a dog", "model": "classifier"}), ("/api/tag", {"text": "a dog", "model": "tagger"})
+
+
+def test_a_large_request_for_tags_keeps_nobody_waiting(server, models) -> None:
+    texts = ["a " * 10_000] * 40 + ["the red dog"]
+    answer = answered_beside(server, "/api/tag", {"text": texts, "model": "tagger"}, *SMALL)
+    long, short = heedful.load(models["tagger"], "cpu").tag([texts[0], texts[-1]])
+    found = [[(word["word"], word["tag"], word["probability"]) for word in each["words"]] for each in answer["results"]]
+    wanted = [[(word.word, word.tag, word.probability) for word in each] for each in (long, short)]
+    assert all(each == wanted[0] for each in found[:-1]) and found[-1] == wanted[1]
+
+
+def test_a_large_request_for_translations_keeps_nobody_waiting(server, models) -> None:
+    texts = ["dog. " * 4_000] * 128
+    with server.client as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        running = pool.submit(client.post, "/api/translate", json={"text": texts, "model": "translator"}, timeout=8)
+        time.sleep(0.5)
+        for path, body in (*SMALL, ("/api/translate", {"text": "the sea", "model": "translator"})):
+            begin = time.monotonic()
+            answer = client.post(path, json=body)
+            assert answer.status_code == 200 and time.monotonic() - begin < PATIENCE, (path, time.monotonic() - begin)
+        assert not running.done()
+        running.exception()  # the client leaves: it has seen enough
+        while server.metric("queue"):
+            time.sleep(0.1)
+    assert server.metric("worker_restarts_total") == 0
+
+
+def test_a_translation_in_many_pieces_is_the_pipelines(server, models) -> None:
+    texts = ["the sea is blue. a red dog runs. two birds. " * 100, "dog", "the sun. " * 300, " "]
+    with server.client as client:
+        answer = client.post("/api/translate", json={"text": texts, "model": "translator", "alignment": True})
+    wanted = heedful.load(models["translator"], "cpu").translate(texts, alignment=True)
+    found = answer.json()["translations"]
+    assert [(each["text"], each["score"]) for each in found] == [(each.text, each.score) for each in wanted]
+
+
+def test_a_large_request_for_vectors_is_the_pipelines(server, models) -> None:
+    texts = ["a red dog " * 1_900] * 60 + ["the sea", "dog " * 30] * 4
+    answer = answered_beside(server, "/api/embed", {"text": texts, "model": "classifier"}, *SMALL)
+    with pytest.warns(UserWarning, match="longer than"):
+        assert answer["vectors"] == heedful.load(models["classifier"], "cpu").embed(texts).tolist()
+    assert [remark.split()[1] for remark in answer["remarks"]] == [str(number) for number in range(1, 61)]
