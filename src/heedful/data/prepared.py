@@ -185,7 +185,7 @@ def _content_key(
     layout = [[len(group) for group in corpus.groups] for corpus in corpora]
     given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
     files = [file for corpus in corpora for file in corpus.files]
-    tables = [asdict(table) for corpus in corpora for table in corpus.layouts().values()]
+    tables = [table.choices() for corpus in corpora for table in corpus.layouts().values()]
     choices = [FORMAT, layout, asdict(options), given, *reading_choices(files, tables)]
     return content_key(choices, [file.path for file in files], progress)
 

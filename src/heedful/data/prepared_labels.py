@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from heedful.data.ragged import Ragged, RaggedWriter
 from heedful.data.report import REPORT_NAME
 from heedful.data.selection import held_out_sources
 from heedful.data.small_data import warning_of_few
+from heedful.data.swapped_columns import warning_of_swapped_columns
 from heedful.data.tokenizer import Tokenizer, choose_vocabulary_size
 from heedful.errors import UserError
 from heedful.special_tokens import SpecialTokens
@@ -75,7 +76,8 @@ class PreparedLabels:
         if hits := self.facts["hits"]:
             counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
             messages.append(f"lines that were changed or left out: {counts}; each is listed in {self.report}")
-        return messages + warning_of_few(len(self.train.ids), "examples")
+        # Data that an older version prepared has no warnings.
+        return messages + warning_of_few(len(self.train.ids), "examples") + self.facts.get("warnings", [])
 
 
 class LabelOptions(NamedTuple):
@@ -100,7 +102,7 @@ def prepare_labels(
     files = [file for corpus in corpora for file in corpus.files]
     given = options.tokenizer and blake2b(options.tokenizer.to_json().encode("utf-8")).hexdigest()
     choices = [FORMAT, train.unit, [len(each.files) for each in corpora], options.max_length, options.vocabulary_size]
-    layouts = [asdict(layout) for corpus in corpora for layout in corpus.unusual_layouts().values()]
+    layouts = [layout.choices() for corpus in corpora for layout in corpus.unusual_layouts().values()]
     key = content_key([*choices, given, *reading_choices(files, layouts)], [file.path for file in files], throttled)
     refuse_other_data(key, expected_key, [file.name for file in files], folder)
     report = folder / REPORT_NAME
@@ -127,7 +129,7 @@ class _Preparation:
 
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
         """Read the examples twice, first to know them and then to encode them; give the facts."""
-        keys, labels, characters = self._survey(corpora[0])
+        keys, labels, labelled, characters = self._survey(corpora[0])
         held_out = set(held_out_sources(keys, HELD_OUT).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
@@ -156,16 +158,18 @@ class _Preparation:
                 for corpus in corpora
                 for name, layout in corpus.unusual_layouts().items()
             ],
+            "warnings": warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
         }
 
-    def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int]:
-        """The keys of all examples, the labels that occur, and the number of characters."""
+    def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int, int]:
+        """The examples' keys, the labels that occur, how many texts or words have one, and the number of characters."""
         keys: list[int] = []
         labels: set[str] = set()
-        characters = 0
+        labelled = characters = 0
         for example in corpus.examples(self.report):
             keys.append(_key(example))
             labels.update(example.labels)
+            labelled += len(example.labels)
             characters += sum(map(len, example.texts))
             self.progress("reading", len(keys), None)
         if not keys:
@@ -175,7 +179,7 @@ class _Preparation:
                 f"All {len(keys):,} examples of {corpus.files[0].name} have the label {labels.pop()!r}: there must be "
                 f"two labels at least. The label is the {'first' if corpus.unit == 'text' else 'second'} column."
             )
-        return np.array(keys, np.uint64), sorted(labels), characters
+        return np.array(keys, np.uint64), sorted(labels), labelled, characters
 
     def _learn_tokenizer(self, corpus: LabelledFiles, held_out: set[int], characters: int) -> Tokenizer:
         self.progress("learning subwords", 0, None)

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -108,6 +108,21 @@ class RowLayout:
     cells: int | None = None
     # Whether the last column takes the rest of its line, spaces and all.
     takes_rest: bool = False
+    # Columns that the first lines have, where they were counted; this says nothing of how rows are read.
+    width: int | None = field(default=None, compare=False)
+
+    @property
+    def present(self) -> tuple[int | str, ...]:
+        """Those of the columns that the file has."""
+        return tuple(
+            place for place in self.columns if isinstance(place, str) or self.width is None or place < self.width
+        )
+
+    def choices(self) -> dict[str, Any]:
+        """All by which two readings of a file may differ."""
+        content = asdict(self)
+        del content["width"]
+        return content
 
     def is_usual(self, wanted: WantedColumns) -> bool:
         """Whether this is TSV without a header, its first columns being those that are wanted."""
@@ -118,7 +133,7 @@ class RowLayout:
         """The layout in words."""
         names = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons"}
         kind = "JSON objects" if self.kind == "json" else f"columns between {names.get(self.delimiter, self.delimiter)}"
-        places = (place if isinstance(place, str) else f"column {place + 1}" for place in self.columns)
+        places = (place if isinstance(place, str) else f"column {place + 1}" for place in self.present)
         roles = ", ".join(f"{role[0]} is {place}" for role, place in zip(wanted.roles, places, strict=False))
         return f"{kind}{', with a header' if self.header else ''}: {roles}"
 
@@ -196,7 +211,8 @@ class _Search:
             raise self.unexpected()
         columns = columns[:2] if takes_rest else columns
         cells = len(first) if separator == " " and not takes_rest else None
-        return RowLayout(kind, separator, header, columns, cells, takes_rest)
+        layout = RowLayout(kind, separator, header, columns, cells, takes_rest)
+        return replace(layout, width=max(len(split_cells(line, layout)) for line in self.lines))
 
     def _lacking(self, separator: str, kind: RowKind, columns: tuple[int, ...]) -> bool:
         """Whether most lines, not just the first, lack a column."""

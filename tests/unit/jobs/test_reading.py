@@ -241,3 +241,34 @@ def test_a_column_of_numbers_is_no_source_of_a_table_with_others(header: str, tm
     # Those who say so may learn from numbers, and so may those whose file has nothing else.
     assert read(TranslationData, tmp_path, "a.tsv", content, columns="1,2")
     assert read(TranslationData, tmp_path, "two.tsv", "".join(f"{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)).encode())
+
+
+def messages_of(job: type, folder: Path, name: str, content: str, **options: Any) -> str:
+    (folder / name).write_text(content, encoding="utf-8")
+    return "\n".join(prepared(job(data=(str(folder / name),), **options), folder / f"{name}-run").messages)
+
+
+def test_texts_in_the_place_of_labels_are_warned_of(tmp_path: Path) -> None:
+    swapped = "".join(f"{text}\t{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    warning = "warning: 120 labels for 120 texts: are the columns swapped? --columns 2,1 reads column 2 as the label"
+    assert warning in messages_of(ClassifierData, tmp_path, "a.tsv", swapped)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "right.tsv", swapped, columns="2,1")
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "usual.tsv", PLAIN[ClassifierData])
+    pairs = "".join(f"{text}\tand {text}\t{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    assert "--columns 3,1,2 reads column 3 as the label" in messages_of(ClassifierData, tmp_path, "pairs.tsv", pairs)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "few.tsv", "".join(swapped.splitlines(True)[:19]))
+
+
+def test_words_in_the_place_of_tags_are_warned_of(tmp_path: Path) -> None:
+    swapped = "\n".join(f"{'NV'[n % 2]}\tword{2 * n}\nV\tword{2 * n + 1}\n" for n in range(30))
+    warning = "warning: 60 tags for 60 words: are the columns swapped? --columns 2,1 reads column 1 as the tag"
+    assert warning in messages_of(TaggerData, tmp_path, "a.tsv", swapped)
+    assert "swapped" not in messages_of(TaggerData, tmp_path, "right.tsv", swapped, columns="2,1")
+
+
+def test_only_columns_that_a_file_has_are_named(tmp_path: Path) -> None:
+    two = "".join(f'{"ab"[n % 2]},"{text}"\n' for n, text in enumerate(SENTENCES))
+    said = messages_of(ClassifierData, tmp_path, "two.csv", two)
+    assert "two.csv is read as columns between commas: label is column 1, text is column 2\n" in said
+    three = two.replace('"\n', '",second\n')
+    assert "text is column 2, text2 is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
