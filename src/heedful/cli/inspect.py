@@ -115,7 +115,8 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
 
 
 def _write(content: str, out: str) -> None:
-    from heedful.files import write_file
+    from heedful.files import replacing
 
-    write_file(Path(out), content)
+    with replacing(Path(out)) as file:
+        file.write_text(content, encoding="utf-8", newline="\n")
     click.echo(f"written to {out}", err=True)
