@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import encoding_option, precision_option, row_options
+from heedful.cli.options import encoding_option, precision_option, row_options, split_option
 from heedful.errors import UserError
 
 Options = dict[str, Any]
@@ -31,13 +31,7 @@ Options = dict[str, Any]
 @click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @click.option("--beam", type=int, default=5, show_default=True, help="Hypotheses kept at each step.")
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
-@click.option(
-    "--split",
-    type=click.Choice(["auto", "sentences", "none"]),
-    default="auto",
-    show_default=True,
-    help="Translation: as for `heedful translate`.",
-)
+@split_option("Translation: as for `heedful translate`.")
 @click.option("--batch-size", type=int, default=128, show_default=True, help="Lines decoded at a time.")
 @click.option("--workers", type=int, help="Processes; by default one for each core.")
 @precision_option("Translation: int8 computes with weights of 8 bits.")

@@ -14,6 +14,12 @@ def precision_option(help_text: str) -> Callable[[Any], Any]:
     return click.option("--precision", type=choices, default="fp32", show_default=True, help=help_text)
 
 
+def split_option(help_text: str) -> Callable[[Any], Any]:
+    """`--split`: which lines are translated sentence by sentence."""
+    choices = click.Choice(["auto", "sentences", "none"])
+    return click.option("--split", type=choices, default="auto", show_default=True, help=help_text)
+
+
 def device_option(command: Any) -> Any:
     """`--device`: what computes."""
     choices = click.Choice(["auto", "cpu", "cuda", "mps"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.options import precision_option
+from heedful.cli.options import precision_option, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -49,13 +49,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --sample: the same seed gives the same output.",
 )
-@click.option(
-    "--split",
-    type=click.Choice(["auto", "sentences", "none"]),
-    default="auto",
-    show_default=True,
-    help="Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.",
-)
+@split_option("Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.")
 @click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
 @click.option(

@@ -1,11 +1,10 @@
 """Lengths and checksums of the files in a folder, by which damage is found before anything is read from it."""
 
 import json
-import os
 import zlib
 from pathlib import Path
 
-from heedful.files import flush_to_disk, write_file
+from heedful.files import flush_folder, flush_to_disk, write_file
 
 CHECKSUMS_NAME = "checksums.json"
 # Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
@@ -20,7 +19,7 @@ def seal_folder(folder: Path) -> None:
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, checksum(path)] for path in files}
     write_file(folder / CHECKSUMS_NAME, json.dumps(sums, indent=1) + "\n")
     for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
-        flush_folder_to_disk(inner)
+        flush_folder(inner)
 
 
 def find_damage(folder: Path) -> str | None:
@@ -54,17 +53,6 @@ def checksum(path: Path) -> int:
         while count := file.readinto(block):
             crc = zlib.crc32(block[:count], crc)
     return crc
-
-
-def flush_folder_to_disk(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; Windows has no way to ask for that."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -8,12 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from heedful.data.checksums import find_damage, flush_folder_to_disk, seal_folder
+from heedful.data.checksums import find_damage, seal_folder
 from heedful.data.corpus_file import CorpusFile
 from heedful.data.progress import ThrottledProgress
 from heedful.data.text_files import read_raw_blocks
 from heedful.errors import UserError
-from heedful.files import write_file
+from heedful.files import flush_folder, write_file
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def complete(partial: Path, meta: dict[str, Any]) -> None:
     write_file(partial / "meta.json", json.dumps(meta))
     seal_folder(partial)
     partial.rename(partial.with_name("prepared"))
-    flush_folder_to_disk(partial.parent)
+    flush_folder(partial.parent)
 
 
 def read_prepared(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:

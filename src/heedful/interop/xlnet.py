@@ -25,7 +25,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     tensors.drop(lambda name: name == "lm_loss.weight")  # the embedding once more
     found = {
         "embedding.weight": tensors.take("transformer.word_embedding.weight"),
-        "query_embedding": tensors.take("transformer.mask_emb").flatten(),
+        "query_embedding": tensors.take("transformer.mask_emb", 3).flatten(),
         "output.bias": tensors.take("lm_loss.bias"),
     }
     for layer in range(settings.stack.num_layers):
