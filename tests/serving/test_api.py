@@ -85,7 +85,9 @@ def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> No
         (expected,) = heedful.load(models["translator"]).translate([text])
     found = post(client, "/api/translate", text=["dog", text])
     assert found["translations"][1]["text"] == expected.text
-    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith("text 2 has 45 subwords without an end")
+    assert len(found["remarks"]) == 1 and found["remarks"][0].startswith(
+        "text 2 has 45 subwords without a sentence end"
+    )
     assert events(client, "/api/translate", text=text)[-1][1]["translation"]["text"] == expected.text
 
 

@@ -191,12 +191,12 @@ class Translator(Described):
         most, seen = self.model.max_length, self.config.training_lines
         size = f"has {line.longest} subwords" + (" in one sentence" if len(line.pieces) > 1 else "")
         if line.longest > most:
-            size = f"has {line.longest} subwords without an end of a sentence"
+            size = f"has {line.longest} subwords without a sentence end"
             text = f"{size}, and the model takes {most}: translated in {len(line.pieces)} pieces"
         elif seen and line.longest > seen.subwords_most:
-            text = f"{size}, and the longest line of the training had {seen.subwords_most}: some of it may be lost"
+            text = f"{size}, but the longest training line had {seen.subwords_most}: some of it may be lost"
         elif seen and len(line.pieces) > 1 and line.longest > seen.subwords_99:
-            text = f"{size}, and 99 % of the training lines had at most {seen.subwords_99}: some of it may be lost"
+            text = f"{size}, but 99 % of the training lines had at most {seen.subwords_99}: some of it may be lost"
         else:
             return
         warnings.warn(LongTextWarning(index, text), stacklevel=3)

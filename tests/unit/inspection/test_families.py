@@ -274,7 +274,7 @@ def test_texts_that_cannot_be_looked_into() -> None:
         with pytest.raises(UserError, match="blank"):
             CASES[name]().pipeline.attention(" \n" if name != "decoder-only" else "")
     with (
-        pytest.warns(LongTextWarning, match="has 1998 subwords without an end of a sentence, and the model takes 67"),
+        pytest.warns(LongTextWarning, match="has 1998 subwords without a sentence end, and the model takes 67"),
         pytest.raises(UserError, match="the text has 1,998 tokens, and at most 1,024"),
     ):
         encoder_decoder().pipeline.attention("dog " * 999)

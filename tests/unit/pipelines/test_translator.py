@@ -58,7 +58,7 @@ def test_scores_need_counterparts(translator: Translator) -> None:
 
 def test_long_texts_are_translated_in_pieces_with_joined_alignments(translator: Translator) -> None:
     text = "the red dog is red " * 9
-    with pytest.warns(LongTextWarning, match="subwords without an end of a sentence, and the model takes 23") as caught:
+    with pytest.warns(LongTextWarning, match="subwords without a sentence end, and the model takes 23") as caught:
         (found,) = translator.translate(["dog", text], DecodingOptions(beam=1, max_length=7), alignment=True)[1:]
     assert caught[0].message.index == 1
     assert found.alignment is not None
@@ -245,9 +245,7 @@ def test_a_given_target_is_looked_at_sentence_by_sentence_where_it_has_as_many(t
 def test_a_piece_longer_than_the_training_lines_is_warned_of(translator: Translator, monkeypatch) -> None:
     lines = TrainingLines(5, 7, 9, 1, 1, 1)
     monkeypatch.setattr(translator, "config", replace(translator.config, training_lines=lines))
-    with pytest.warns(
-        LongTextWarning, match="subwords in one sentence, and the longest line of the training had 9"
-    ) as found:
+    with pytest.warns(LongTextWarning, match="subwords in one sentence, but the longest training line had 9") as found:
         translator.translate(["dog.", "the red dog is red and the sea is blue. Dog."], DecodingOptions(max_length=3))
     assert [each.message.index for each in found] == [1]
 
