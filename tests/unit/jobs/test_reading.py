@@ -74,8 +74,9 @@ def test_the_encoding_belongs_to_what_a_run_is_known_by(job: type, tmp_path: Pat
         (b"\x28\xb5\x2f\xfd" + b"abc", "is a zstd file"),
         (b"%PDF-1.4\nabc", "is a PDF document"),
         (b"\x00\x01\x02\nabc\x00\n" * 50, "is not a text file: 100 of 100 lines hold NUL bytes"),
-        (gzip.compress(b"PK\x03\x04"), "is a zip archive"),
+        (gzip.compress(b"PK\x03\x04", mtime=0), "is a zip archive"),
     ],
+    ids=["zip", "zstd", "pdf", "binary", "zip in gzip"],
 )
 @pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
 def test_what_is_not_text_is_refused_in_words(job: type, content: bytes, message: str, tmp_path: Path) -> None:
