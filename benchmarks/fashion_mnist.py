@@ -94,10 +94,10 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
     """The same model, its positions, and nothing else of it, cropped or tiled to the grid of another resolution."""
     from dataclasses import replace
 
-    from heedful.jobs.image_start import start_from_folder
     from heedful.layers.grid_positions import crop_or_tile
     from heedful.model_folder import load_model_folder, save_model_folder
     from heedful.models.vision import Vision
+    from heedful.tasks.image_classification.start import start_from_folder
 
     loaded = load_model_folder(base)
     trained = loaded.config.model

@@ -100,9 +100,9 @@ def prepare(source: str, target: str, folder: str) -> dict[str, Any]:
     """Prepare a corpus in this process and tell what that took."""
     import torch  # noqa: F401 (a training run has it in memory while it prepares its data)
 
-    from heedful.data.batches import BucketedBatches
-    from heedful.data.corpus import ParallelCorpus
-    from heedful.data.prepared import PrepareOptions, prepare_translation
+    from heedful.prepared.batches import BucketedBatches
+    from heedful.tasks.translation.corpus import ParallelCorpus
+    from heedful.tasks.translation.data import PrepareOptions, prepare_translation
 
     corpus = ParallelCorpus.from_files([source], [target])
     start = time.perf_counter()

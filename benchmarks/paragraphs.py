@@ -20,7 +20,7 @@ import results
 import sacrebleu
 
 import heedful
-from heedful.sentences import sentence_spans
+from heedful.text.sentences import sentence_spans
 
 COMMAND = "python benchmarks/paragraphs.py"
 PER_LINE = (1, 2, 4, 120)

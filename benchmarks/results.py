@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from heedful.cores import available_cores
-from heedful.inspection.diagnosis import diagnose, verdict
-from heedful.inspection.run_record import read_run
+from heedful.inspection.run.diagnosis import diagnose, verdict
+from heedful.inspection.run.run_record import read_run
+from heedful.machine.cores import available_cores
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu")

@@ -24,10 +24,10 @@ import numpy as np
 import results
 import torch
 
-from heedful.data.text_files import unpacked_blocks
-from heedful.pipelines.language_model import LanguageModel
-from heedful.pipelines.loading import load
-from heedful.tasks.language_modeling import text_loss
+from heedful.tasks.language_modeling.pipeline import LanguageModel
+from heedful.tasks.language_modeling.task import text_loss
+from heedful.tasks.loading import load
+from heedful.text.text_files import unpacked_blocks
 
 COMMAND = "python benchmarks/shakespeare.py"
 XLNET = {"model.max_length": 192, "model.memory_length": 64, "training.batches.tokens_per_step": 4096}

@@ -11,9 +11,9 @@ import pytest
 import torch
 from hypothesis import settings
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.text.tokenizer import Tokenizer
 from preloaded import PreloadedCommand
 
 # Tests run side by side: operations split over all cores would wait for each other.

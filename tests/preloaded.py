@@ -13,8 +13,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-IMPORTS = ("heedful.line_translation", "heedful.training.run", "heedful.training.display", "heedful.jobs.translation")
-IMPORTS += ("heedful.pipelines.language_model", "heedful.pipelines.masked_language_model", "heedful.pipelines.tagger")
+IMPORTS = (
+    "heedful.tasks.translation.lines",
+    "heedful.training.run",
+    "heedful.training.display",
+    "heedful.tasks.translation.job",
+)
+IMPORTS += (
+    "heedful.tasks.language_modeling.pipeline",
+    "heedful.tasks.masked_modeling.pipeline",
+    "heedful.tasks.labelling.tagger",
+)
 
 
 class PreloadedCommand:

@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from heedful.memory import keep_freed_memory
+from heedful.machine.memory import keep_freed_memory
 
 PROGRAMS = ("limits", "training", "translation", "scaling", "decode_parts", "report")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.speed.environments import NotInstallableError
 from benchmarks.speed.peer import Peer, PeerError
-from heedful.machine import available_cores
+from heedful.machine.devices import available_cores
 
 BEAM = 5
 # The fewest and the most tokens of a translation, without its end: more than any of the test sentences' has, or, with

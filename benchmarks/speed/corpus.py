@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.tokenizer import Tokenizer
-from heedful.special_tokens import END
+from heedful.text.special_tokens import END
+from heedful.text.tokenizer import Tokenizer
 
 VOCABULARY = 8000
 ROOT = Path(__file__).parents[2]

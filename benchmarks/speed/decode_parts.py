@@ -25,10 +25,10 @@ from benchmarks.speed.step_clock import PARTS, REST, WHOLE, clocked, decoder_lin
 from heedful.decoding import DecodingOptions, Request, decode
 from heedful.interop.ctranslate2_export import export_folder
 from heedful.layers.int8_linear import with_int8_weights
-from heedful.machine import flushed_denormals, one_thread
+from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.special_tokens import END
+from heedful.text.special_tokens import END
 
 COMMAND = "heedful bench decode_parts"
 BATCHES = (1, 8, 64)

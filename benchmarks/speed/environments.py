@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from heedful.machine import available_cores
+from heedful.machine.devices import available_cores
 
 FOLDER = Path(__file__).parents[1] / "environments"
 TORCH = "torch==2.13.0"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from benchmarks import results
-from heedful.machine import available_cores
+from heedful.machine.devices import available_cores
 
 COMMAND = "heedful bench limits"
 

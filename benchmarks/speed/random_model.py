@@ -13,7 +13,7 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.model_folder import ModelConfig, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.special_tokens import PAD, START
+from heedful.text.special_tokens import PAD, START
 
 # The spread of the logits: wide enough for one token to stand out, as in a trained model.
 SPREAD = 8.0

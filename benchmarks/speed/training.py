@@ -14,7 +14,7 @@ from benchmarks.speed.limits import gemm_peak, name_of
 from benchmarks.speed.measuring import Measured, interleaved
 from benchmarks.speed.peer import Peer, PeerError
 from benchmarks.speed.sizes import QUICK, SIZES, Size
-from heedful.machine import available_cores
+from heedful.machine.devices import available_cores
 
 COMMAND = "heedful bench training"
 # System -> driver, environment.

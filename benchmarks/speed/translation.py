@@ -21,11 +21,11 @@ from benchmarks.speed.measuring import Measured, interleaved
 from benchmarks.speed.peer import PeerError
 from benchmarks.speed.random_model import random_model
 from benchmarks.speed.sizes import BASE, QUICK, SMALL
-from heedful.data.tokenizer import Tokenizer
 from heedful.interop.ctranslate2_export import export_folder
-from heedful.machine import available_cores
+from heedful.machine.devices import available_cores
 from heedful.model_folder import load_model_folder
-from heedful.pipelines.translator import DEFAULT_BATCH_SIZE
+from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE
+from heedful.text.tokenizer import Tokenizer
 
 COMMAND = "heedful bench translation"
 # With random weights, what is slow gets fewer sentences, the first ones: one of so many.

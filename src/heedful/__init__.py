@@ -9,21 +9,21 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from heedful.decoding.options import DecodingOptions, SamplingOptions
     from heedful.errors import UserError
-    from heedful.jobs.image_classifier import ImageData
-    from heedful.jobs.labels import ClassifierData, TaggerData
-    from heedful.jobs.language_model import TextData
-    from heedful.jobs.masked_language_model import MaskedTextData
-    from heedful.jobs.translation import TranslationData
-    from heedful.pipelines.classifier import Classifier
-    from heedful.pipelines.encoder import Encoder
-    from heedful.pipelines.image_classifier import ImageClassifier
-    from heedful.pipelines.language_model import LanguageModel
-    from heedful.pipelines.loading import load
-    from heedful.pipelines.masked_language_model import MaskedLanguageModel
-    from heedful.pipelines.tagger import Tagger
-    from heedful.pipelines.text_generation import GenerationOptions
-    from heedful.pipelines.translation import Translation
-    from heedful.pipelines.translator import Translator
+    from heedful.tasks.encoding.pipeline import Encoder
+    from heedful.tasks.image_classification.job import ImageData
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.labelling.classifier import Classifier
+    from heedful.tasks.labelling.job import ClassifierData, TaggerData
+    from heedful.tasks.labelling.tagger import Tagger
+    from heedful.tasks.language_modeling.generation import GenerationOptions
+    from heedful.tasks.language_modeling.job import TextData
+    from heedful.tasks.language_modeling.pipeline import LanguageModel
+    from heedful.tasks.loading import load
+    from heedful.tasks.masked_modeling.job import MaskedTextData
+    from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
+    from heedful.tasks.translation.answers import Translation
+    from heedful.tasks.translation.job import TranslationData
+    from heedful.tasks.translation.pipeline import Translator
     from heedful.training.run import train
     from heedful.training.run_config import RunConfig
 
@@ -53,26 +53,26 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Classifier": "heedful.pipelines.classifier",
-    "ClassifierData": "heedful.jobs.labels",
+    "Classifier": "heedful.tasks.labelling.classifier",
+    "ClassifierData": "heedful.tasks.labelling.job",
     "DecodingOptions": "heedful.decoding.options",
-    "Encoder": "heedful.pipelines.encoder",
-    "GenerationOptions": "heedful.pipelines.text_generation",
-    "ImageClassifier": "heedful.pipelines.image_classifier",
-    "ImageData": "heedful.jobs.image_classifier",
-    "LanguageModel": "heedful.pipelines.language_model",
-    "MaskedLanguageModel": "heedful.pipelines.masked_language_model",
-    "MaskedTextData": "heedful.jobs.masked_language_model",
+    "Encoder": "heedful.tasks.encoding.pipeline",
+    "GenerationOptions": "heedful.tasks.language_modeling.generation",
+    "ImageClassifier": "heedful.tasks.image_classification.pipeline",
+    "ImageData": "heedful.tasks.image_classification.job",
+    "LanguageModel": "heedful.tasks.language_modeling.pipeline",
+    "MaskedLanguageModel": "heedful.tasks.masked_modeling.pipeline",
+    "MaskedTextData": "heedful.tasks.masked_modeling.job",
     "RunConfig": "heedful.training.run_config",
     "SamplingOptions": "heedful.decoding.options",
-    "Tagger": "heedful.pipelines.tagger",
-    "TaggerData": "heedful.jobs.labels",
-    "TextData": "heedful.jobs.language_model",
-    "Translation": "heedful.pipelines.translation",
-    "TranslationData": "heedful.jobs.translation",
-    "Translator": "heedful.pipelines.translator",
+    "Tagger": "heedful.tasks.labelling.tagger",
+    "TaggerData": "heedful.tasks.labelling.job",
+    "TextData": "heedful.tasks.language_modeling.job",
+    "Translation": "heedful.tasks.translation.answers",
+    "TranslationData": "heedful.tasks.translation.job",
+    "Translator": "heedful.tasks.translation.pipeline",
     "UserError": "heedful.errors",
-    "load": "heedful.pipelines.loading",
+    "load": "heedful.tasks.loading",
     "train": "heedful.training.run",
 }
 

@@ -12,7 +12,6 @@ from torch import nn
 
 import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.models.families import FAMILIES
@@ -23,7 +22,8 @@ from heedful.models.weights_file import (
     parameter_tensors,
     stored_shapes,
 )
-from heedful.training_lines import TrainingLines
+from heedful.tasks.translation.training_lines import TrainingLines
+from heedful.text.tokenizer import Tokenizer
 
 FORMAT = 1
 # The families of each task, and the head that an encoder has for it.

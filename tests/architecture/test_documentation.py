@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data.cleaning import RULES
-from heedful.data.labelled_text import RULES as RULES_OF_LABELLED_TEXT
+from heedful.tasks.labelling.files import RULES as RULES_OF_LABELLED_TEXT
+from heedful.text.cleaning import RULES
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [

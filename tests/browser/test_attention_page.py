@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.inspection.attention_map import AttentionMap, Positions
-from heedful.inspection.attention_maps import AttentionMaps
-from heedful.inspection.patch_image import PatchImage
-from heedful.inspection.predictions import Prediction
+from heedful.inspection.attention.attention_map import AttentionMap, Positions
+from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.patch_image import PatchImage
+from heedful.inspection.attention.predictions import Prediction
 
 keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 EVIL = "<img src=x onerror=document.title='broken'>"

@@ -9,8 +9,8 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from heedful.inspection.run_record import read_run
-from heedful.inspection.training import training_document, training_page
+from heedful.inspection.run.run_record import read_run
+from heedful.inspection.run.training_page import training_document, training_page
 
 Open = Callable[..., Chrome]
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from PIL import Image
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.vision import Vision, VisionConfig
+from heedful.text.tokenizer import Tokenizer
 from mutations import change
 
 COMMANDS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from heedful.demo import classifier
+from heedful.tasks.labelling import demo as classifier
 from heedful.training.display import RunDisplay
 
 

@@ -31,7 +31,7 @@ def test_what_there_is_and_what_it_can_do() -> None:
 
 
 def test_weights_that_a_folder_does_not_keep_are_told_of(tmp_path: Path) -> None:
-    from heedful.self_test import SelfTest
+    from heedful.doctor.self_test import SelfTest
 
     test = SelfTest(tmp_path)
     test.train()
@@ -59,7 +59,7 @@ def test_a_broken_package_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_it_knows_what_the_package_requires() -> None:
-    from heedful.doctor import EXTRAS, PACKAGES
+    from heedful.doctor.checks import EXTRAS, PACKAGES
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {f"{name}>={oldest}" for name, (oldest, _) in PACKAGES.items()} == set(project["dependencies"])

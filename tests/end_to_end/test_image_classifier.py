@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from heedful.cli.evaluate import evaluate
-from heedful.data.shapes import SHAPES, draw_shapes
+from heedful.tasks.image_classification.demo_shapes import SHAPES, draw_shapes
 
 NAMES = list(SHAPES)
 KEPT = [NAMES.index(name) for name in ("cross", "ring", "triangle")]

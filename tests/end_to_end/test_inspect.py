@@ -9,11 +9,11 @@ import pytest
 
 import heedful
 from heedful.cli.main import main
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.text.tokenizer import Tokenizer
 
 
 def test_a_page_and_the_data_behind_it(run, copy_model: Path, tmp_path: Path, capsys) -> None:

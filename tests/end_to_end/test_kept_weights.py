@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from heedful.inspection.run_record import read_run
+from heedful.inspection.run.run_record import read_run
 
 SMALL = ["--set=model.stack={num_layers=1, attention={num_heads=2}, feed_forward={inner_width=32}}"]
 SMALL += ["--set=model.width=16", "--set=training.batches.tokens_per_step=400", "--set=training.machine.workers=1"]

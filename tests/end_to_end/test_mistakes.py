@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from heedful.cli.main import main
-from heedful.data.tokenizer import Tokenizer
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.text.tokenizer import Tokenizer
 
 
 def error(run, *arguments, **options) -> str:

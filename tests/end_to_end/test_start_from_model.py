@@ -15,7 +15,6 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
@@ -26,7 +25,8 @@ from heedful.models.encoder_decoder import EncoderDecoderConfig
 from heedful.models.families import FAMILIES
 from heedful.models.recurrent import RecurrentConfig
 from heedful.models.xlnet_config import XLNetConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
+from heedful.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.text.tokenizer import Tokenizer
 
 TEXT = "the red dog is in the sea, and the sun is blue."
 ENCODERS = {

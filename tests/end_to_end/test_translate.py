@@ -13,7 +13,7 @@ import pytest
 
 import heedful
 from heedful.layers import int8_linear
-from heedful.pipelines.loading import load_translator
+from heedful.tasks.loading import load_translator
 
 
 def test_n_lines_in_n_lines_out(run, copy_model: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 import heedful
 from heedful.errors import UserError
-from heedful.inspection.diagnosis import Finding, diagnose, verdict
-from heedful.inspection.run_record import RunRecord, read_run
-from heedful.jobs.labels import ClassifierData
-from heedful.jobs.language_model import TextData
+from heedful.inspection.run.diagnosis import Finding, diagnose, verdict
+from heedful.inspection.run.run_record import RunRecord, read_run
+from heedful.tasks.labelling.job import ClassifierData
+from heedful.tasks.language_modeling.job import TextData
 
 STACK = {"num_layers": 1, "dropout": 0.0, "attention": {"num_heads": 2}, "feed_forward": {"inner_width": 64}}
 

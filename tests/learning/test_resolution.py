@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from heedful.data.augmentation import AugmentationConfig
-from heedful.data.prepared_images import ImageSet
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.grid_positions import crop_or_tile
 from heedful.models.vision import Vision, VisionConfig
-from heedful.tasks.image_classification import ImageTask
+from heedful.tasks.image_classification.augmentation import AugmentationConfig
+from heedful.tasks.image_classification.data import ImageSet
+from heedful.tasks.image_classification.task import ImageTask
 from heedful.tasks.task import LearningSettings
 
 DOT = 3

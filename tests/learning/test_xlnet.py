@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from heedful.data.prepared_text import PreparedText
-from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import OrderConfig, XLNetConfig
-from heedful.tasks.language_modeling import LanguageTask, text_loss
-from heedful.tasks.permutation_modeling import PermutationTask
+from heedful.tasks.language_modeling.data import PreparedText
+from heedful.tasks.language_modeling.permutation import PermutationTask
+from heedful.tasks.language_modeling.task import LanguageTask, text_loss
 from heedful.tasks.task import LearningSettings
+from heedful.text.tokenizer import Tokenizer
 
 VOCABULARY, PERIOD, REPEATS = 19, 5, 20
 

@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from heedful.config import from_dict
-from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -24,6 +23,7 @@ from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.vision import Vision, VisionConfig
+from heedful.text.tokenizer import Tokenizer
 
 TEXTS = ["a red dog runs", "the sea is blue and the sun is red", "dog", "two birds and a house by the sea"]
 LABELS = ("yes", "no", "maybe")

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 FAULTY = """
 import sys
 if "spawn_main" in " ".join(sys.orig_argv):
-    from heedful.pipelines.translator import Translator
-    from heedful.pipelines.tagger import Tagger
+    from heedful.tasks.translation.pipeline import Translator
+    from heedful.tasks.labelling.tagger import Tagger
     prepare, tag = Translator.prepare, Tagger.tag
     def faulty(self, lines, *arguments):
         return prepare(self, lines, *arguments) if "boom" not in lines else {}["inner secret"]

@@ -14,8 +14,8 @@ from libretranslatepy import LibreTranslateAPI
 from PIL import Image
 
 import heedful
-from heedful.pipelines.text_generation import GenerationOptions
-from heedful.pipelines.translator import LongTextWarning
+from heedful.tasks.language_modeling.generation import GenerationOptions
+from heedful.tasks.translation.pipeline import LongTextWarning
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", "two birds by the house"]
 

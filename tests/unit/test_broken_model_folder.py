@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import heedful
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
@@ -23,6 +22,7 @@ from heedful.models.families import FAMILIES
 from heedful.models.recurrent import RecurrentConfig
 from heedful.models.vision import VisionConfig
 from heedful.models.xlnet_config import XLNetConfig
+from heedful.text.tokenizer import Tokenizer
 from mutations import change, little_time_and_memory, mutated
 
 STACK = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=2))

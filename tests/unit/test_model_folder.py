@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.text.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])

@@ -8,7 +8,7 @@ import torch
 
 from heedful.interop.huggingface import import_folder
 from heedful.model_folder import load_model_folder
-from heedful.pipelines.loading import load
+from heedful.tasks.loading import load
 
 WEIGHTS = Path(os.environ.get("HEEDFUL_WEIGHTS", ""))
 pytestmark = pytest.mark.skipif(

@@ -10,14 +10,14 @@ from padded_batches import Batch
 from torch import Tensor
 from training_loop import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE, Size, Step, serve_training
 
-from heedful.data.batches import BucketedBatches
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.memory import keep_freed_memory
+from heedful.machine.memory import keep_freed_memory
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.special_tokens import OWN_TOKENS
-from heedful.tasks.translation import TranslationBatch, translation_loss
+from heedful.prepared.batches import BucketedBatches
+from heedful.tasks.translation.loss import TranslationBatch, translation_loss
+from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
 from heedful.training.weights import MovingAverage

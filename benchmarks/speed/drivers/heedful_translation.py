@@ -13,10 +13,10 @@ from protocol import serve, versions
 
 from heedful.decoding import DecodingOptions, Request, decode
 from heedful.layers.int8_linear import with_int8_weights
-from heedful.line_translation import CHUNK_LINES
-from heedful.machine import flushed_denormals, one_thread
-from heedful.memory import keep_freed_memory
+from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.machine.memory import keep_freed_memory
 from heedful.model_folder import load_model_folder
+from heedful.tasks.translation.lines import CHUNK_LINES
 
 state: dict[str, Any] = {}
 

@@ -14,9 +14,9 @@ from heedful.config import require
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines.classification import Classification
-    from heedful.pipelines.classifier import Classifier
-    from heedful.pipelines.image_classifier import ImageClassifier
+    from heedful.tasks.classification import Classification
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.labelling.classifier import Classifier
 
 
 @click.command()
@@ -39,9 +39,9 @@ def classify(model: str, given: TextInput, device: str, top: int, **options: Any
     heedful classify sentiment --top 2 < in.txt > out.tsv
     heedful classify my-vit cat.png dog.jpg --resolution 64
     """
-    from heedful.pipelines.classifier import Classifier
-    from heedful.pipelines.image_classifier import ImageClassifier
-    from heedful.pipelines.loading import load
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.labelling.classifier import Classifier
+    from heedful.tasks.loading import load
 
     require(top, "--top", 1)
     require(options["batch_size"], "--batch-size", 1)

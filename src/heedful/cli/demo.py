@@ -13,9 +13,9 @@ from heedful.storage import writing
 # What is shown -> the module of package `demo`, and the time that its training takes.
 DEMOS = {
     "translation": ("translation", "90s"),
-    "language-model": ("language_model", "75s"),
-    "classifier": ("classifier", "60s"),
-    "vision": ("vision", "60s"),
+    "language-model": ("language_modeling", "75s"),
+    "classifier": ("labelling", "60s"),
+    "vision": ("image_classification", "60s"),
 }
 
 
@@ -50,10 +50,10 @@ def demo(what: str, language: str | None, out: str | None, budget: str | None, s
     folder = out or (f"demo-en-{language or 'de'}" if what == "translation" else f"demo-{what}")
     with display_on_stderr() as display:
         if what == "translation":
-            from heedful.data.demo_corpus import check_language
+            from heedful.tasks.translation.demo_corpus import check_language
 
             check_language(language or "de")
-        module = importlib.import_module(f"heedful.demo.{name}")
+        module = importlib.import_module(f"heedful.tasks.{name}.demo")
         display.message(f"{module.WHAT}; {budget} of training")
         arguments = (language or "de",) if what == "translation" else ()
         with writing(Path(folder)):

@@ -22,7 +22,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
     heedful doctor
     heedful doctor --json > report.json
     """
-    from heedful.doctor import check_machine
+    from heedful.doctor.checks import check_machine
 
     checks = []
     for check in check_machine():

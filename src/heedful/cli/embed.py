@@ -51,7 +51,7 @@ def embed(
     """
     from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
     from heedful.config import require
-    from heedful.pipelines.encoder import Encoder
+    from heedful.tasks.encoding.pipeline import Encoder
 
     require(batch_size, "--batch-size", 1)
     pipeline: Encoder = load_as(Encoder, model, device, "encoder")

@@ -65,7 +65,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     if task != "translation" and (options["shortlist"] or options["precision"] != "fp32"):
         name = task.replace("_", " ")
         raise UserError(f"the task of {model} is {name}: --precision and --shortlist are for translation")
-    from heedful.data.encodings import check_encoding
+    from heedful.text.encodings import check_encoding
 
     check_encoding(options["encoding"])
     figures, lines = evaluation(model, options)
@@ -75,10 +75,10 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
 def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import read_aligned, read_pairs
     from heedful.cli.translate import number_of_workers
-    from heedful.data.row_layout import RowOptions
     from heedful.decoding.options import DecodingOptions
-    from heedful.evaluation import evaluate_translation
-    from heedful.line_translation import LineSettings
+    from heedful.tasks.translation.evaluation import evaluate_translation
+    from heedful.tasks.translation.lines import LineSettings
+    from heedful.text.row_layout import RowOptions
 
     source, reference, tsv = (options[name] for name in ("source", "reference", "tsv"))
     if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
@@ -115,8 +115,8 @@ def _translation(model: str, options: Options) -> tuple[dict[str, Any], list[str
 
 def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import read_whole_texts
-    from heedful.pipelines.language_model import LanguageModel
-    from heedful.pipelines.loading import load
+    from heedful.tasks.language_modeling.pipeline import LanguageModel
+    from heedful.tasks.loading import load
 
     pipeline = load(model, options["device"])
     assert isinstance(pipeline, LanguageModel)
@@ -130,12 +130,12 @@ def _language_model(model: str, options: Options) -> tuple[dict[str, Any], list[
 
 
 def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
-    from heedful.data.row_layout import RowOptions
-    from heedful.label_evaluation import evaluate_labels
-    from heedful.label_tables import label_lines
-    from heedful.pipelines.classifier import Classifier
-    from heedful.pipelines.loading import load
-    from heedful.pipelines.tagger import Tagger
+    from heedful.tasks.label_tables import label_lines
+    from heedful.tasks.labelling.classifier import Classifier
+    from heedful.tasks.labelling.evaluation import evaluate_labels
+    from heedful.tasks.labelling.tagger import Tagger
+    from heedful.tasks.loading import load
+    from heedful.text.row_layout import RowOptions
 
     layout = RowOptions(options["columns"], options["header"], options["delimiter"])
     layout.check()
@@ -155,11 +155,11 @@ def _labels(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
 
 def _images(model: str, options: Options) -> tuple[dict[str, Any], list[str]]:
     from heedful.cli.files import parse_resolution
-    from heedful.data.labelled_images import open_images
-    from heedful.image_evaluation import evaluate_images
-    from heedful.label_tables import label_lines
-    from heedful.pipelines.image_classifier import ImageClassifier
-    from heedful.pipelines.loading import load
+    from heedful.tasks.image_classification.evaluation import evaluate_images
+    from heedful.tasks.image_classification.files import open_images
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.label_tables import label_lines
+    from heedful.tasks.loading import load
 
     source = open_images(options["images"], options["idx_images"], options["idx_labels"])
     if source is None:

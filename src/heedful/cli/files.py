@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from heedful.data.corpus import ParallelCorpus
-from heedful.data.corpus_file import CorpusFile
-from heedful.data.encodings import LineCensus
-from heedful.data.row_layout import RECOGNISED, RowOptions
-from heedful.data.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
 from heedful.errors import UserError
+from heedful.tasks.translation.corpus import ParallelCorpus
+from heedful.text.corpus_file import CorpusFile
+from heedful.text.encodings import LineCensus
+from heedful.text.row_layout import RECOGNISED, RowOptions
+from heedful.text.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
 
 
 def one_file(pattern: str) -> Path:

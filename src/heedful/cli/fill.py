@@ -12,7 +12,7 @@ from heedful.cli.options import device_option
 from heedful.cli.text_input import TextInput, text_input
 
 if TYPE_CHECKING:
-    from heedful.pipelines.masked_language_model import Filling, MaskedLanguageModel
+    from heedful.tasks.masked_modeling.pipeline import Filling, MaskedLanguageModel
 
 
 @click.command()
@@ -34,7 +34,7 @@ def fill(model: str, given: TextInput, top: int, as_json: bool, device: str) -> 
     """
     from heedful.cli.lines import answer_lines, load_as
     from heedful.config import require
-    from heedful.pipelines.masked_language_model import MaskedLanguageModel
+    from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
 
     require(top, "--top", 1)
     pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, device, "masked language model")

@@ -14,8 +14,8 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines.language_model import LanguageModel
-    from heedful.pipelines.text_generation import GenerationOptions
+    from heedful.tasks.language_modeling.generation import GenerationOptions
+    from heedful.tasks.language_modeling.pipeline import LanguageModel
 
 
 @click.command()
@@ -47,9 +47,9 @@ def generate(model: str, given: TextInput, interactive: bool, lines: bool, devic
     heedful generate my-gpt --lines < prompts.txt > continued.txt
     heedful generate my-gpt --interactive
     """
-    from heedful.pipelines.language_model import LanguageModel
-    from heedful.pipelines.loading import load
-    from heedful.pipelines.text_generation import GenerationOptions
+    from heedful.tasks.language_modeling.generation import GenerationOptions
+    from heedful.tasks.language_modeling.pipeline import LanguageModel
+    from heedful.tasks.loading import load
 
     if interactive and (given.is_given or lines):
         raise UserError("--interactive asks for prompts: give none, and neither --input nor --lines")

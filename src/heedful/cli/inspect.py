@@ -14,7 +14,7 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.inspection.attention_maps import AttentionMaps
+    from heedful.inspection.attention.attention_maps import AttentionMaps
 
 
 @click.command()
@@ -60,7 +60,7 @@ def inspect(
     if training:
         if as_json or given.is_given or any(each is not None for each in (target, image, resolution)):
             raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
-        from heedful.inspection.training import training_page
+        from heedful.inspection.run.training_page import training_page
 
         _write(training_page(Path(model)), out or "training.html")
         return
@@ -83,8 +83,8 @@ def inspect(
 
 
 def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:
-    from heedful.pipelines.image_classifier import ImageClassifier
-    from heedful.pipelines.loading import load
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.loading import load
 
     if len(given.texts) > 1:
         raise UserError(f"there are {len(given.texts)} texts behind the model: give one, in quotes")
@@ -104,8 +104,8 @@ def _text_maps(model: str, given: TextInput, target: str | None, device: str) ->
 
 def _image_maps(model: str, image: str, resolution: str | None, device: str) -> AttentionMaps:
     from heedful.cli.files import parse_resolution
-    from heedful.pipelines.image_classifier import ImageClassifier
-    from heedful.pipelines.loading import load
+    from heedful.tasks.image_classification.pipeline import ImageClassifier
+    from heedful.tasks.loading import load
 
     size = parse_resolution(resolution)
     pipeline = load(model, device)

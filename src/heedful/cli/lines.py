@@ -37,7 +37,7 @@ def answer_lines(given: TextInput, answer: Callable[[int, list[str]], list[str]]
 
 def load_as(kind: type[Any], model: str, device: str, what: str) -> Any:
     """The model of a folder, which must be of that kind."""
-    from heedful.pipelines.loading import load
+    from heedful.tasks.loading import load
 
     pipeline = load(model, device)
     if not isinstance(pipeline, kind):

@@ -15,7 +15,7 @@ import click
 import heedful
 from heedful.cli.usage_errors import Commands, usage_message, within_a_line
 from heedful.errors import UserError
-from heedful.memory import keep_freed_memory, out_of_memory
+from heedful.machine.memory import keep_freed_memory, out_of_memory
 from heedful.storage import storage_error
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.

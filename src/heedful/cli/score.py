@@ -11,7 +11,7 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.pipelines.translator import Score
+    from heedful.tasks.translation.pipeline import Score
 
 
 @click.command()
@@ -49,7 +49,7 @@ def score(
     """
     from heedful.cli.files import read_aligned
     from heedful.cli.lines import answer_lines
-    from heedful.pipelines.loading import load_translator
+    from heedful.tasks.loading import load_translator
 
     if (source is None) != (target is None):
         raise UserError("--source and --target belong together: give both, or pairs in place of them")

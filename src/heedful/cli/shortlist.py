@@ -24,9 +24,9 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     heedful shortlist en-de --source train.en --target train.de
     heedful translate en-de --shortlist < in.txt > out.txt
     """
-    from heedful.data.corpus import ParallelCorpus
-    from heedful.jobs.shortlist import learn_shortlist
     from heedful.model_folder import check_model_folder, load_tokenizer
+    from heedful.tasks.translation.corpus import ParallelCorpus
+    from heedful.tasks.translation.shortlist import learn_shortlist
 
     if bool(source or target) == bool(tsv):
         raise UserError("give --source and --target, or --tsv")

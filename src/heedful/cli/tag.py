@@ -24,7 +24,7 @@ def tag(model: str, given: TextInput, batch_size: int, device: str) -> None:
     """
     from heedful.cli.lines import answer_lines, load_as
     from heedful.config import require
-    from heedful.pipelines.tagger import Tagger
+    from heedful.tasks.labelling.tagger import Tagger
 
     require(batch_size, "--batch-size", 1)
     pipeline: Tagger = load_as(Tagger, model, device, "tagger")

@@ -14,9 +14,9 @@ import click
 
 from heedful.cli.files import one_file
 from heedful.cli.options import encoding_option
-from heedful.data.encodings import as_utf8, check_encoding
-from heedful.data.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
 from heedful.errors import UserError
+from heedful.text.encodings import as_utf8, check_encoding
+from heedful.text.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
 
 READ_BYTES = 1 << 16
 END_KEYS = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
@@ -77,7 +77,7 @@ class TextInput:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The lines as they come, in groups, each with the number of its first line."""
-        from heedful.line_translation import CHUNK_LINES, chunks
+        from heedful.tasks.translation.lines import CHUNK_LINES, chunks
 
         first = 1
         for group in chunks(self.reader(), CHUNK_LINES):

@@ -105,7 +105,7 @@ def translation(**options: Any) -> None:
     heedful train translation --tsv ours.tsv --out ours --from en-de --epochs 3
     heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
     """
-    run_job("translation", "TranslationData", options, "heedful translate {} < in.txt > out.txt")
+    run_job("translation.job", "TranslationData", options, "heedful translate {} < in.txt > out.txt")
 
 
 @job
@@ -142,7 +142,7 @@ def language_model(**options: Any) -> None:
     heedful train language-model --text book.txt --out my-xlnet --family xlnet
     heedful train language-model --text letters.txt --out my-letters --from my-gpt
     """
-    run_job("language_model", "TextData", options, 'heedful generate {} "Once upon a time"')
+    run_job("language_modeling.job", "TextData", options, 'heedful generate {} "Once upon a time"')
 
 
 @job
@@ -160,7 +160,7 @@ def masked_language_model(**options: Any) -> None:
     \b
     heedful train masked-language-model --text sentences.txt --out my-bert
     """
-    run_job("masked_language_model", "MaskedTextData", options, 'heedful fill {} "The [MASK] barks."')
+    run_job("masked_modeling.job", "MaskedTextData", options, 'heedful fill {} "The [MASK] barks."')
 
 
 @job
@@ -181,7 +181,7 @@ def classifier(**options: Any) -> None:
     heedful train classifier --data train.tsv --out sentiment
     heedful train classifier --data train.tsv --out sentiment --from my-bert --epochs 3
     """
-    run_job("labels", "ClassifierData", options, "heedful classify {} < in.txt")
+    run_job("labelling.job", "ClassifierData", options, "heedful classify {} < in.txt")
 
 
 @job
@@ -201,7 +201,7 @@ def tagger(**options: Any) -> None:
     \b
     heedful train tagger --data train.conll --out my-tagger
     """
-    run_job("labels", "TaggerData", options, "heedful tag {} < in.txt")
+    run_job("labelling.job", "TaggerData", options, "heedful tag {} < in.txt")
 
 
 @job
@@ -225,15 +225,15 @@ def image_classifier(**options: Any) -> None:
     heedful train image-classifier --idx-images train-images.gz --idx-labels train-labels.gz --out digits
     heedful train image-classifier --images photos/ --out larger --from my-vit --set 'model.image_size=[56,56]'
     """
-    run_job("image_classifier", "ImageData", options, "heedful classify {} image.png")
+    run_job("image_classification.job", "ImageData", options, "heedful classify {} image.png")
 
 
 def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -> None:
     """Train, and say what to do next."""
-    job_data = getattr(importlib.import_module(f"heedful.jobs.{module}"), data_class)
+    job_data = getattr(importlib.import_module(f"heedful.tasks.{module}"), data_class)
     run_config = requested_run(job_data, options)
-    from heedful.inspection.diagnosis import diagnose
-    from heedful.inspection.run_record import read_run
+    from heedful.inspection.run.diagnosis import diagnose
+    from heedful.inspection.run.run_record import read_run
     from heedful.training.display import RunDisplay, display_on_stderr
     from heedful.training.run import train as run_training
 

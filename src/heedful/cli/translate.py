@@ -17,7 +17,7 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.line_translation import LineSettings
+    from heedful.tasks.translation.lines import LineSettings
 
 
 @click.command()
@@ -80,7 +80,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     heedful translate en-de --split sentences --verbose < paragraphs.txt > out.txt
     """
     with imports_that_stay():
-        from heedful.line_translation import translate_lines
+        from heedful.tasks.translation.lines import translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
@@ -102,8 +102,8 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     """The checked settings of a translation, from the command line's options."""
     from heedful.decoding.options import DEFAULT_BEAM, DecodingOptions, SamplingOptions
-    from heedful.line_translation import LineSettings
     from heedful.model_folder import check_model_folder
+    from heedful.tasks.translation.lines import LineSettings
 
     check_model_folder(Path(model))
     sampling = None
@@ -127,8 +127,8 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
 
 def number_of_workers(asked: int | None, device: str) -> int:
     """Worker processes: as many as asked for, else one per core, or one where another device computes."""
-    from heedful.cores import available_cores
-    from heedful.machine import choose_device
+    from heedful.machine.cores import available_cores
+    from heedful.machine.devices import choose_device
 
     if asked is not None and asked < 1:
         raise UserError(f"--workers is {asked}, but must be at least 1")

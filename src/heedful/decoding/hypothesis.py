@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.errors import UserError
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

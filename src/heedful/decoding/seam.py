@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.models.shortlist import OwnColumns
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 class DecodingState(Protocol):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heedful.errors import not_numbers
 from heedful.models.shortlist import END_COLUMN
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
 BLOCK = 64

@@ -12,7 +12,7 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.encoder_only import EncoderOnlyConfig, Head
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 TASKS: dict[Head, str] = {
     "masked": "masked_language_model",

@@ -11,7 +11,7 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.decoder_only import DecoderOnlyConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 def convert(config: ForeignConfig, tensors: Tensors) -> Imported:

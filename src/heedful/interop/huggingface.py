@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from heedful.config import read_json, shown
-from heedful.data.tokenizer import Tokenizer
 from heedful.errors import UserError
 from heedful.files import new_folder
 from heedful.interop import bert, gpt2, marian, vit, xlnet
@@ -23,6 +22,7 @@ from heedful.interop.sentence_modules import MODULES, read_vectors
 from heedful.model_folder import LoadedModel, ModelConfig, check_tokenizer, model_card, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters
+from heedful.text.tokenizer import Tokenizer
 
 # By the `model_type` in config.json.
 CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {

@@ -14,7 +14,7 @@ from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.positions import SinusoidHalvesPositions
 from heedful.models.encoder_decoder import EncoderDecoderConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 def convert(config: ForeignConfig, tensors: Tensors) -> Imported:

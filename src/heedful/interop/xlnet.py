@@ -13,7 +13,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet_config import XLNetConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 # No configuration says how long the segments of the training were; the paper's had 512 tokens.
 SEGMENT_LENGTH = 512

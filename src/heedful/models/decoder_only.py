@@ -16,7 +16,7 @@ from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.positions import SCHEMES, PositionName
 from heedful.models.causal_state import CausalState, PrefilledPrompts
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

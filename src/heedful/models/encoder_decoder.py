@@ -18,7 +18,7 @@ from heedful.layers.masks import padding_mask
 from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
 from heedful.models.decoding_state import DecodingState, Prefilled
 from heedful.models.shortlist import ShortlistOutput
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.masks import padding_mask
-from heedful.layers.neighbourhood import Neighbourhood
 from heedful.layers.positions import SCHEMES, PositionName
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 Pooling = Literal["class_token", "mean"]
 Cut = Literal["middle", "end"]

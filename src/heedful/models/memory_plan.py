@@ -6,8 +6,8 @@ from typing import Protocol
 
 import torch
 
-from heedful.cores import available_cores
-from heedful.memory import memory_limit
+from heedful.machine.cores import available_cores
+from heedful.machine.memory import memory_limit
 
 
 class ModelSettings(Protocol):

@@ -20,7 +20,7 @@ from heedful.layers.positions import PositionScheme
 from heedful.layers.recurrent import CellName
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder, RecurrentStackConfig
 from heedful.models.recurrent_state import EncodedSources, RecurrentState
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.convolutions import GridNeighbourhood
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.grid_positions import GridPositions
-from heedful.layers.neighbourhood import GridNeighbourhood
 from heedful.layers.patches import PatchEmbedding, patch_grid
 from heedful.layers.positions import PositionScheme
 

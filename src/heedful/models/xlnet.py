@@ -21,7 +21,7 @@ from heedful.layers.relative_blocks import RelativeBlock, step_sight
 from heedful.models.causal_state import PrefilledPrompts
 from heedful.models.relative_state import RelativeState
 from heedful.models.xlnet_config import XLNetConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 
 @dataclass(frozen=True)

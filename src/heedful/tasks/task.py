@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heedful.tasks.signs import Answers
+from heedful.tasks.validation_signs import Answers
 
 Indices = NDArray[np.integer]
 

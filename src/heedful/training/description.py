@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.jobs.job import Choice
 from heedful.models.parameter_count import PUBLISHED_MILLIONS
 from heedful.presets import PRESETS
+from heedful.tasks.job import Choice
 from heedful.training.config import TrainingConfig
 from heedful.training.extension import end_in_words
 from heedful.training.identity import flat

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from heedful.jobs.job import Choice
+from heedful.tasks.job import Choice
 
 SECONDS_BETWEEN_LINES = 10.0
 # What tasks measure in a validation, beside the loss.

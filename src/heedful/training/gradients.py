@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
-from heedful.memory import out_of_memory
+from heedful.machine.memory import out_of_memory
 from heedful.tasks.task import AnyBatch, Task
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from heedful.config import to_dict
 from heedful.errors import UserError
-from heedful.jobs.job import Job
-from heedful.jobs.starting_model import content_digest
+from heedful.tasks.job import Job
+from heedful.tasks.starting_model import content_digest
 from heedful.training.run_config import RunConfig
 
 LIMIT = "settings.training.limit."

@@ -16,8 +16,8 @@ import numpy as np
 from torch import nn
 
 from heedful.errors import UserError
-from heedful.inspection.entropy import attention_entropy
-from heedful.machine import side_by_side_on
+from heedful.inspection.attention.entropy import attention_entropy
+from heedful.machine.devices import side_by_side_on
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
 from heedful.training.checkpoint import (

@@ -10,17 +10,17 @@ from typing import Any
 import torch
 
 from heedful.config import from_dict, merge, nearest, read_json, to_dict
-from heedful.cores import available_cores
 from heedful.errors import UserError
 from heedful.files import write_file
-from heedful.jobs.job import Choice, Job, PreparedJob
-from heedful.machine import choose_device, supports_bf16
+from heedful.machine.cores import available_cores
+from heedful.machine.devices import choose_device, supports_bf16
 from heedful.model_folder import ModelConfig
 from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.recipes import budget_recipe
+from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.description import describe
 from heedful.training.extension import Extension, check_extension, end_in_words

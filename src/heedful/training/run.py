@@ -15,12 +15,12 @@ import torch
 
 from heedful.config import merge
 from heedful.errors import UserError
-from heedful.jobs.job import Choice, Job, PreparedJob
-from heedful.machine import flushed_denormals
+from heedful.machine.devices import flushed_denormals
 from heedful.model_folder import ModelConfig, check_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import stored_shapes
 from heedful.storage import storage_error, writing
+from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.jobs.job import Job
+from heedful.tasks.job import Job
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import torch
 from selenium.webdriver import Chrome
 
 from heedful.config import from_dict
-from heedful.data.tokenizer import Tokenizer
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -16,6 +15,7 @@ from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.vision import Vision, VisionConfig
+from heedful.text.tokenizer import Tokenizer
 from server_page import Page
 from server_process import serving
 

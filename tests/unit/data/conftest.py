@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from heedful.data.tokenizer import Tokenizer
+from heedful.text.tokenizer import Tokenizer
 
 SOURCE = "a the dog cat man woman house runs sees gives 12 345 red big café old's, . !"
 TARGET = "ein der Hund Katze Mann Frau Straße läuft sieht gibt 12 345 rot groß Übung, . !"

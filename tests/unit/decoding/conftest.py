@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 END, START = 2, 1
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode, length_penalty
 from heedful.errors import UserError
-from heedful.special_tokens import OWN_TOKENS
+from heedful.text.special_tokens import OWN_TOKENS
 
 sizes = st.integers(1, 1000)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.decoding.token_scores import TokenScores, top_tokens
-from heedful.special_tokens import OWN_TOKENS
+from heedful.text.special_tokens import OWN_TOKENS
 
 
 def token_scores(logits):

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from heedful.cli.export import export
-from heedful.data.tokenizer import SPECIAL_TOKENS, Tokenizer
 from heedful.errors import UserError
 from heedful.interop import ctranslate2_export
 from heedful.interop.ctranslate2_export import SENTENCES, export_folder
@@ -19,6 +18,7 @@ from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.model_folder import ModelConfig, model_card, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 

@@ -8,7 +8,7 @@ import torch
 
 from heedful.errors import UserError
 from heedful.interop.huggingface import import_folder, read_folder
-from heedful.pipelines.loading import load
+from heedful.tasks.loading import load
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()

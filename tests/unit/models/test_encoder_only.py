@@ -9,7 +9,7 @@ from heedful.layers.embeddings import EmbeddingConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
-from heedful.special_tokens import SpecialTokens
+from heedful.text.special_tokens import SpecialTokens
 
 HEADS = {"masked": (3, 11, 53), "classes": (3, 5), "tags": (3, 11, 5), "none": (3, 11, 14)}
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful.data import images
 from heedful.errors import UserError
-from heedful.inspection.attention_map import AttentionMap, Positions
-from heedful.inspection.attention_maps import AttentionMaps
+from heedful.inspection.attention.attention_map import AttentionMap, Positions
+from heedful.inspection.attention.attention_maps import AttentionMaps
 from heedful.server.messages import Run
 from heedful.server.worker import direct
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.task import Reply
+from heedful.tasks.image_classification import images
 
 
 def encoded(kind: str, size=(7, 5)) -> str:

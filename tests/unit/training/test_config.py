@@ -1,7 +1,7 @@
 import pytest
 
 from heedful.errors import UserError
-from heedful.jobs.translation import TranslationData
+from heedful.tasks.translation.job import TranslationData
 from heedful.training.config import LimitConfig, seconds
 from heedful.training.resolve import check_settings
 from heedful.training.run_config import RunConfig

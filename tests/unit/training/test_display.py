@@ -13,8 +13,8 @@ from PIL import Image
 from rich.console import Console
 
 import heedful
-from heedful.jobs.image_classifier import ImageData
-from heedful.jobs.labels import ClassifierData, TaggerData
+from heedful.tasks.image_classification.job import ImageData
+from heedful.tasks.labelling.job import ClassifierData, TaggerData
 from heedful.training.display import RunDisplay
 
 STACK = {"num_layers": 1, "attention": {"num_heads": 2}, "feed_forward": {"inner_width": 24}}

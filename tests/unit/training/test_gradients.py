@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.memory import out_of_memory
+from heedful.machine.memory import out_of_memory
 from heedful.training.gradients import ParallelGradients
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from heedful.memory import resident_memory
+from heedful.machine.memory import resident_memory
 from heedful.server.messages import WorkerState
 
 # Upper bounds of latencies, in seconds.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from heedful.cores import available_cores
+from heedful.machine.cores import available_cores
 from heedful.server.front.errors import BAD_REQUEST, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
 from heedful.server.front.request_name import REQUEST, broken
 from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess

@@ -12,9 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from heedful.data.images import or_reason, read_image
 from heedful.errors import UserError
-from heedful.pipelines.classification import Classification
 from heedful.server.worker.direct_size import (
     check_weights,
     size_of_alternatives,
@@ -25,6 +23,8 @@ from heedful.server.worker.direct_size import (
 )
 from heedful.server.worker.direct_work import work_of_a_turn, work_of_image, work_of_text, work_of_whole_text
 from heedful.server.worker.task import remarks
+from heedful.tasks.classification import Classification
+from heedful.tasks.image_classification.images import or_reason, read_image
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], dict[str, Any]], list[Any]]

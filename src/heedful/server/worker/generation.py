@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from heedful.data.tokenizer import SPECIAL_TOKENS, Tokenizer
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import Progress
-from heedful.pipelines.language_model import LanguageModel
-from heedful.pipelines.text_generation import GenerationOptions, Sample
 from heedful.server.messages import Run
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.task import Reply
+from heedful.tasks.language_modeling.generation import GenerationOptions, Sample
+from heedful.tasks.language_modeling.pipeline import LanguageModel
+from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 END_NAME = SPECIAL_TOKENS[-1]
 

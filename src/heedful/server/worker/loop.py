@@ -14,19 +14,11 @@ from typing import Any
 import torch
 
 from heedful.errors import UserError
-from heedful.machine import choose_device
-from heedful.memory import keep_freed_memory, resident_memory
+from heedful.machine.devices import choose_device
+from heedful.machine.memory import keep_freed_memory, resident_memory
 from heedful.model_folder import check_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
-from heedful.pipelines.classifier import Classifier
-from heedful.pipelines.encoder import Encoder
-from heedful.pipelines.image_classifier import ImageClassifier
-from heedful.pipelines.language_model import LanguageModel
-from heedful.pipelines.loading import Pipeline, load
-from heedful.pipelines.masked_language_model import MaskedLanguageModel
-from heedful.pipelines.tagger import Tagger
-from heedful.pipelines.translator import Translator
 from heedful.server.channel import Channel
 from heedful.server.messages import (
     Beat,
@@ -49,6 +41,14 @@ from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationTask
 from heedful.server.worker.task import Reply, Task, name_of
 from heedful.server.worker.translation import TranslationTask
+from heedful.tasks.encoding.pipeline import Encoder
+from heedful.tasks.image_classification.pipeline import ImageClassifier
+from heedful.tasks.labelling.classifier import Classifier
+from heedful.tasks.labelling.tagger import Tagger
+from heedful.tasks.language_modeling.pipeline import LanguageModel
+from heedful.tasks.loading import Pipeline, load
+from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
+from heedful.tasks.translation.pipeline import Translator
 
 # The front process goes first: it has little to do, and everyone waits for it.
 NICENESS = 5

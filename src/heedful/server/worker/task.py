@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from heedful.errors import DamagedModelError, UserError
-from heedful.memory import out_of_memory
+from heedful.machine.memory import out_of_memory
 from heedful.server.messages import FAULT, Done, Failed, Partial, Run
 
 Send = Callable[[Any], None]

@@ -9,12 +9,12 @@ from typing import Any
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import Progress
 from heedful.decoding.options import DecodingOptions
-from heedful.pipelines.translation import Translation
-from heedful.pipelines.translation_pieces import PreparedText, join_pieces
-from heedful.pipelines.translator import Translator
 from heedful.server.messages import Run
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
 from heedful.server.worker.task import Reply, remarks
+from heedful.tasks.translation.answers import Translation
+from heedful.tasks.translation.pieces import PreparedText, join_pieces
+from heedful.tasks.translation.pipeline import Translator
 
 
 @dataclass

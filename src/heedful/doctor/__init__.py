@@ -1,0 +1,1 @@
+"""Whether heedful can work on this machine."""

@@ -1,0 +1,1 @@
+"""How a training run went."""

@@ -1,1 +1,0 @@
-"""What can be trained: one file per job, from its files to prepared data and a task."""

@@ -1,0 +1,1 @@
+"""What there is to compute on: cores, devices, memory."""

@@ -1,1 +1,0 @@
-"""What users hold: a loaded model with the verbs of its task."""

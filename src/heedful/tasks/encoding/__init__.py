@@ -1,0 +1,1 @@
+"""Texts as vectors, and what all tasks of an encoder share."""

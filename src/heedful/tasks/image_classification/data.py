@@ -1,0 +1,220 @@
+"""From images to one memory-mapped array of bytes, decoded once, with a part held out."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.errors import UserError
+from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, refuse_other_data
+from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
+from heedful.tasks.image_classification.images import has_colour, or_reason, plain_image, read_image, scaled_pixels
+from heedful.tasks.translation.report import REPORT_NAME
+
+FORMAT = 2
+# Without images for it, this share is held out; of few images a greater one, so that its figures mean something.
+HELD_OUT = 0.05
+FEWEST_HELD_OUT = 200
+LARGEST_HELD_OUT = 0.2
+# Images that are decoded side by side, and of which the statistics are taken at a time.
+_TOGETHER = 256
+
+Images = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ImageShape:
+    """What all images are made alike to: height, width, and one channel or three."""
+
+    size: tuple[int, int]
+    channels: int
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images B C H W (or videos B C F H W), their classes, and which of them are for training and validation."""
+
+    images: Images
+    classes: Numbers
+    train: Numbers
+    valid: Numbers
+
+
+@dataclass(frozen=True)
+class PreparedImages:
+    """Images that are ready, the names of their classes, and what is known of them."""
+
+    set: ImageSet
+    labels: tuple[str, ...]
+    key: str
+    facts: dict[str, Any]
+    report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+
+    @property
+    def messages(self) -> list[str]:
+        """What was left out, in words."""
+        left_out, empty = self.facts["left_out"], self.facts["empty"]
+        counts = ", ".join(f"{rule} {count:,}" for rule, count in left_out.items())
+        messages = [self.remark] if self.remark else []
+        messages += [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
+        return messages + ([f"classes without any image to train on: {', '.join(empty)}"] if empty else [])
+
+
+class ImageReport:
+    """Lists the files that were left out, and counts them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out: Counter[str] = Counter()
+        path.write_text("", encoding="utf-8")
+
+    def note(self, rule: str, file: str, reason: str) -> None:
+        """Note one file."""
+        self.left_out[rule] += 1
+        with self.path.open("a", encoding="utf-8", newline="\n") as out:
+            entry = {"rule": rule, "action": "left out", "file": file, "reason": reason}
+            out.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, total: int) -> ImageShape:
+    """The median height and width, and colour if any image has some, by the images' headers."""
+    sizes, colour = [], False
+    for number, each in enumerate(images, 1):
+        progress("looking at images", number, total)
+        try:
+            with read_image(each.image) as image:
+                sizes.append(image.size[::-1])
+                colour = colour or has_colour(image)
+        except Exception:  # of any kind; it will be listed when it is to be decoded
+            continue
+    if not sizes:
+        raise UserError(f"none of the {total:,} images can be read")
+    height, width = (int(each) for each in np.median(np.array(sizes), axis=0))
+    return ImageShape((height, width), 3 if colour else 1)
+
+
+def prepare_images(
+    train: LabelledImages,
+    valid: LabelledImages | None,
+    folder: Path,
+    shape: ImageShape,
+    progress: Progress | None = None,
+    expected_key: str | None = None,
+) -> PreparedImages:
+    """Prepare images in a folder, or open what lies there if it came from the same content and shape."""
+    throttled = ThrottledProgress(progress)
+    sources = [train] if valid is None else [train, valid]
+    files = [file for source in sources for file in source.files]
+    choices = [FORMAT, shape.size, shape.channels, *([source.labels, source.layout] for source in sources)]
+    key = content_key(choices, files, throttled)
+    names = [str(files[0]), "..."] if len(files) > 4 else [str(file) for file in files]
+    refuse_other_data(key, expected_key, names, folder)
+    report = folder / REPORT_NAME
+    prepared = prepare_once(folder, key, lambda partial: _make(sources, partial, shape, ImageReport(report), throttled))
+    return _open(prepared, shape, train.labels, report)
+
+
+def _open(prepared: PreparedFolder, shape: ImageShape, labels: tuple[str, ...], report: Path) -> PreparedImages:
+    classes, train, valid = (np.load(prepared.path / f"{name}.npy") for name in ("classes", "train", "valid"))
+    images = np.memmap(prepared.path / "images.bin", np.uint8, "r", shape=(len(classes), shape.channels, *shape.size))
+    parts = ImageSet(images, classes, train, valid)
+    return PreparedImages(parts, labels, prepared.key, prepared.facts, report, prepared.remark)
+
+
+def _make(
+    sources: Sequence[LabelledImages],
+    partial: Path,
+    shape: ImageShape,
+    report: ImageReport,
+    progress: ThrottledProgress,
+) -> dict[str, Any]:
+    classes: list[int] = []
+    hashes: list[bytes] = []
+    ends: list[int] = []
+    total = sum(map(len, sources))
+    with (partial / "images.bin").open("wb") as out, ThreadPoolExecutor() as pool:
+        for source in sources:
+            for stranger in source.strangers:
+                report.note("no image", str(stranger), "its name does not end as that of an image that is read")
+            for each, pixels, digest in decoded(source, shape, report, pool):
+                out.write(pixels.tobytes())
+                # The validation images may lack a class, so that theirs are numbered otherwise.
+                classes.append(sources[0].labels.index(source.labels[each.label]))
+                hashes.append(digest)
+                progress("decoding images", len(classes) + report.left_out["unreadable"], total)
+            ends.append(len(classes))
+    held_out = held_out_by_content(hashes) if len(sources) == 1 else np.arange(len(classes)) >= ends[0]
+    parts = {"train": np.flatnonzero(~held_out), "valid": np.flatnonzero(held_out)}
+    for name, indices in parts.items():
+        if not len(indices):
+            raise UserError(
+                f"no image is left for {'training' if name == 'train' else 'validation'}: give more of them"
+            )
+        np.save(partial / f"{name}.npy", indices)
+    np.save(partial / "classes.npy", np.array(classes, np.int64))
+    seen = {classes[index] for index in parts["train"]}
+    images = np.memmap(partial / "images.bin", np.uint8, "r", shape=(len(classes), shape.channels, *shape.size))
+    mean, deviation = pixel_statistics(images, parts["train"])
+    return {
+        "mean": mean,
+        "deviation": deviation,
+        "left_out": dict(report.left_out),
+        "empty": [label for number, label in enumerate(sources[0].labels) if number not in seen],
+    }
+
+
+def decoded(
+    source: Iterable[LabelledImage], shape: ImageShape, report: ImageReport, pool: ThreadPoolExecutor
+) -> Iterator[tuple[LabelledImage, Images, bytes]]:
+    """Every image that can be decoded, in order, its pixels, and a hash of them; the others are noted.
+
+    The hash is of the pixels before they are scaled: at every resolution the same images are held out.
+    """
+
+    def decode(each: LabelledImage) -> tuple[Images, bytes]:
+        plain = plain_image(each.image, shape.channels)
+        return scaled_pixels(plain, shape.size), blake2b(plain.tobytes(), digest_size=8).digest()
+
+    images = iter(source)
+    while some := list(islice(images, _TOGETHER)):
+        # Threads help with files; an array is scaled in less time than it takes to hand it over.
+        run = map if isinstance(some[0].image, np.ndarray) else pool.map
+        results = run(lambda each: or_reason(lambda: decode(each)), some)
+        for each, result in zip(some, results, strict=True):
+            if isinstance(result, str):
+                report.note("unreadable", each.name, result)
+            else:
+                yield each, *result
+
+
+def held_out_by_content(hashes: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Which images are held out: those with the lowest hashes, so that equal images are on the same side."""
+    share = min(LARGEST_HELD_OUT, max(HELD_OUT, FEWEST_HELD_OUT / max(1, len(hashes))))
+    ordered = sorted(set(hashes))
+    chosen = set(ordered[: round(share * len(ordered))])
+    return np.array([each in chosen for each in hashes], bool)
+
+
+def pixel_statistics(images: Images, indices: Numbers) -> tuple[list[float], list[float]]:
+    """The mean and the standard deviation of each channel over some images, of pixels from 0 to 1."""
+    counts = np.zeros((images.shape[1], 256), np.int64)
+    for first in range(0, len(indices), _TOGETHER):
+        some = images[indices[first : first + _TOGETHER]]
+        for channel in range(images.shape[1]):
+            counts[channel] += np.bincount(some[:, channel].ravel(), minlength=256)
+    shares, levels = counts / counts.sum(1, keepdims=True), np.arange(256) / 255
+    mean = shares @ levels
+    deviation = np.sqrt(np.maximum(0.0, shares @ levels**2 - mean**2))
+    # Images that are all alike must not be divided by zero.
+    return mean.tolist(), np.maximum(deviation, 1 / 255).tolist()

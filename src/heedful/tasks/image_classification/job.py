@@ -1,0 +1,230 @@
+"""Learning to classify images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from heedful.config import from_dict, merge, to_dict
+from heedful.errors import UserError
+from heedful.model_folder import ModelConfig, model_card
+from heedful.models.vision import PixelConfig, ScalingConfig, Vision, VisionConfig
+from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.small_data import warning_of_few
+from heedful.tasks.image_classification.augmentation import AugmentationConfig
+from heedful.tasks.image_classification.data import ImageShape, PreparedImages, prepare_images, typical_shape
+from heedful.tasks.image_classification.files import LabelledImages, open_images
+from heedful.tasks.image_classification.start import fine_tuning_rate, load_vision_config, start_from_folder
+from heedful.tasks.image_classification.task import ImageTask
+from heedful.tasks.job import Choice
+from heedful.tasks.task import LearningSettings
+
+# Images that are no larger stay as they are; others are made as large as those of the published models.
+SMALL_IMAGE = 64
+USUAL_SIZE = (224, 224)
+# Presets by their width: whichever comes nearest to a model to start from tells how it is trained.
+WIDTHS = {96: "vision_tiny", 192: "vit_tiny_16", 384: "vit_small_16", 768: "vit_base_16", 1024: "vit_large_16"}
+
+
+@dataclass(frozen=True)
+class ImageData:
+    """The images to learn from, and those to measure on: folders with a sub-folder for each class, or idx files.
+
+    With `start_from`, the run starts with the weights and settings of that model folder, at any size of images.
+    """
+
+    files: ClassVar = (
+        "images",
+        "idx_images",
+        "idx_labels",
+        "valid_images",
+        "valid_idx_images",
+        "valid_idx_labels",
+        "start_from",
+    )
+    read_from_names: ClassVar = ()
+
+    images: str | None = None
+    idx_images: str | None = None
+    idx_labels: str | None = None
+    valid_images: str | None = None
+    valid_idx_images: str | None = None
+    valid_idx_labels: str | None = None
+    start_from: str | None = None
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.start_from
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that classify images."""
+        return ("vision",)
+
+    def base_settings(self) -> dict[str, Any]:
+        """For a model to start from, a learning rate for weights that are not random; else the preset's are good."""
+        if not self.start_from:
+            return {}
+        rate = fine_tuning_rate(load_vision_config(Path(self.start_from)))
+        return {"training": {"schedule": {"kind": "decay", "learning_rate": rate}}}
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing or do not go together."""
+        self._sources()
+        if self.start_from:
+            load_vision_config(Path(self.start_from))
+
+    def _sources(self) -> tuple[LabelledImages, LabelledImages | None]:
+        train = open_images(self.images, self.idx_images, self.idx_labels)
+        valid = open_images(self.valid_images, self.valid_idx_images, self.valid_idx_labels, "--valid-")
+        if train is None:
+            raise UserError("no data: give --images with a folder, or --idx-images and --idx-labels")
+        if len(train.labels) < 2:
+            raise UserError(f"{self.images or self.idx_labels} has only one class: there is nothing to tell apart")
+        unknown = set(valid.labels) - set(train.labels) if valid else set()
+        if unknown:
+            raise UserError(f"the validation images have a class {min(unknown)!r} that the training images do not have")
+        return train, valid
+
+    def prepare(
+        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+    ) -> PreparedImageJob:
+        """Decode the images, made alike in size."""
+        train, valid = self._sources()
+        base = load_vision_config(Path(self.start_from)) if self.start_from else None
+        if base:
+            model_settings = merge(to_dict(base.model), model_settings)
+        shape = self._shape(train, model_settings, ThrottledProgress(progress))
+        if base:
+            shape = replace(shape, channels=base.model.channels)
+        data = prepare_images(train, valid, folder, shape, progress, expected_key)
+        return PreparedImageJob(data, shape, valid is not None, self.augmentation, base, model_settings)
+
+    def _shape(self, train: LabelledImages, settings: dict[str, Any], progress: ThrottledProgress) -> ImageShape:
+        """The size that was asked for, or one that suits the images."""
+        asked, patch = settings.get("image_size"), settings.get("patch_size")
+        for name, value in (("image_size", asked), ("patch_size", patch)):
+            if value is not None and len(value) != 2:
+                raise UserError(f"model.{name} is {list(value)}: images need two numbers, height and width")
+        typical = typical_shape(train, progress, len(train))
+        if asked is not None:
+            return replace(typical, size=(asked[0], asked[1]))
+        # Not more than about 16 patches a side, if the patches are known.
+        largest = 16 * max(patch) if patch else SMALL_IMAGE
+        height, width = typical.size
+        if max(height, width) <= largest:
+            return typical
+        scale = largest / max(height, width)
+        scaled = max(1, round(height * scale)), max(1, round(width * scale))
+        return replace(typical, size=scaled if patch else USUAL_SIZE)
+
+    def start(self, model: nn.Module) -> None:
+        """Copy the weights of the model to start from, if there is one."""
+        if self.start_from:
+            assert isinstance(model, Vision)
+            start_from_folder(model, Path(self.start_from))
+
+
+@dataclass(frozen=True)
+class PreparedImageJob:
+    """Images that are ready to be learned from."""
+
+    data: PreparedImages
+    shape: ImageShape
+    has_valid_files: bool
+    augmentation: AugmentationConfig
+    base: ModelConfig | None
+    model_settings: dict[str, Any]
+
+    tokenizer = None
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.data.key
+
+    @property
+    def messages(self) -> list[str]:
+        """What was left out, and what of another model cannot be used."""
+        if self.base is None:
+            return [*self.data.messages, *warning_of_few(len(self.data.set.train), "images")]
+        if self.base.model.num_classes == len(self.data.labels):
+            return self.data.messages
+        note = f"the classifier starts anew: it was of {self.base.model.num_classes} classes"
+        return [*self.data.messages, note]
+
+    @property
+    def num_tokens(self) -> int:
+        """Patches of the training images, of the usual size where the model is not known yet."""
+        small = max(self.shape.size) <= SMALL_IMAGE
+        patch = self.model_settings.get("patch_size") or ((4, 4) if small else (16, 16))
+        return len(self.data.set.train) * VisionConfig(self.shape.size, tuple(patch)).length
+
+    def preset(self, family: str, device: torch.device) -> str:
+        """A size that suits the images and the machine."""
+        if self.base:
+            own = self.base.model.width
+            return WIDTHS[min(WIDTHS, key=lambda width: abs(width - own))]
+        if max(self.shape.size) <= SMALL_IMAGE:
+            return "vision_tiny"
+        return "vit_small_16" if device.type != "cpu" and len(self.data.set.train) >= 100_000 else "vit_tiny_16"
+
+    def complete(self, settings: VisionConfig) -> VisionConfig:
+        """The settings, or those of the model to start from, with what the images say."""
+        pixels = PixelConfig(tuple(self.data.facts["mean"]), tuple(self.data.facts["deviation"]))
+        if self.base:
+            settings = from_dict(VisionConfig, self.model_settings, "model")
+            pixels = settings.pixels
+            if settings.convolution:
+                settings = replace(settings, convolution_grid=settings.convolution_grid or self.base.model.grid)
+        return replace(
+            settings,
+            image_size=self.shape.size,
+            channels=self.shape.channels,
+            num_classes=len(self.data.labels),
+            pixels=pixels,
+            scaling=ScalingConfig(),  # that of the training images, whatever the model to start from had
+        )
+
+    def choices(self) -> list[Choice]:
+        """What is known of the data."""
+        height, width = self.shape.size
+        colour = "grey" if self.shape.channels == 1 else "colour"
+        held_out = "given images" if self.has_valid_files else "by content hash"
+        flip = self.augmentation.flips(self.shape.channels)
+        erase = f", erasing in {self.augmentation.erase:.0%}" if self.augmentation.erase else ""
+        return [
+            Choice("training images", f"{len(self.data.set.train):,}", f"{len(self.data.labels)} classes"),
+            Choice("held-out images", f"{len(self.data.set.valid):,}", held_out),
+            Choice("images", f"{height}x{width}, {colour}", "as asked" if self._size_asked else "by the data"),
+            Choice("augmentation", f"shifts by {self.augmentation.shift:.1%}{', flips' * flip}{erase}", ""),
+        ]
+
+    @property
+    def _size_asked(self) -> bool:
+        return "image_size" in self.model_settings
+
+    def task(self, model: Vision, learning: LearningSettings) -> ImageTask:
+        """Image classification, as the training loop sees it."""
+        return ImageTask(model, self.data.set, self.augmentation, learning, self.data.labels.__getitem__)
+
+    def model_config(self, family: str, settings: VisionConfig) -> ModelConfig:
+        """What the model folder says of the model."""
+        return ModelConfig(family, "image_classifier", settings, labels=self.data.labels, has_tokenizer=False)
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        return model_card(
+            name,
+            f"A classifier of images, trained with heedful {config.heedful_version} on "
+            f"{len(self.data.set.train):,} images of {len(config.labels)} classes.",
+            f"heedful classify {name} image.png",
+            f"{config.model.summary()}.",
+            scores,
+        )

@@ -1,0 +1,153 @@
+"""Learning to tell what an image shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from heedful.machine.devices import side_by_side
+from heedful.models.vision import Vision
+from heedful.tasks.classification_metrics import accuracy, confusion_matrix, macro_f1
+from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.image_classification.augmentation import Augmentation, AugmentationConfig
+from heedful.tasks.image_classification.data import ImageSet
+from heedful.tasks.task import Indices, LearningSettings, Validation
+from heedful.tasks.validation_signs import EXAMPLES_TO_READ, summarise_answers, unrelated_loss
+
+# All attention weights of an image are in memory at once when it is looked at.
+MOST_PATCHES = 600
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    """Normalised images (or videos) B C H W, their classes, and how many tokens each of them is."""
+
+    pixels: Tensor
+    classes_B: Tensor
+    length: int
+
+    @property
+    def num_targets(self) -> int:
+        """Every image is a target."""
+        return len(self.classes_B)
+
+    @property
+    def num_tokens(self) -> int:
+        """All patches, and class tokens."""
+        return len(self.classes_B) * self.length
+
+    num_real = num_tokens
+
+    def halves(self) -> list[ImageBatch]:
+        """The batch in two parts, or by itself if it is of one image."""
+        if len(self.classes_B) == 1:
+            return [self]
+        parts = zip(self.pixels.chunk(2), self.classes_B.chunk(2), strict=True)
+        return [ImageBatch(pixels, classes, self.length) for pixels, classes in parts]
+
+
+class ImageTask:
+    """Images with classes, the model that learns them, and its validation; `name` gives a class in words."""
+
+    def __init__(
+        self,
+        model: Vision,
+        data: ImageSet,
+        augmentation: AugmentationConfig,
+        settings: LearningSettings,
+        name: Callable[[int], str],
+    ) -> None:
+        self.model, self.data, self.settings, self.name = model, data, settings, name
+        self.augmentation = Augmentation(augmentation, settings.seed, model.config.channels)
+        self.width, self.length = model.config.width, model.config.length
+        self.images_per_batch = max(1, settings.tokens_per_batch // self.length)
+
+    @property
+    def head(self) -> nn.Linear:
+        """The classifier."""
+        assert isinstance(self.model.output, nn.Linear)
+        return self.model.output
+
+    @property
+    def unit(self) -> str:
+        """Images."""
+        return "images"
+
+    @property
+    def validation_tokens(self) -> int:
+        """Patches of the held-out images."""
+        return len(self.data.valid) * self.length
+
+    @property
+    def largest_loss(self) -> float:
+        """Four times the loss of guessing all classes alike, and room for a bad start with few classes."""
+        return 10.0 + 4.0 * math.log(self.head.out_features)
+
+    def epoch_batches(self, epoch: int) -> Sequence[Indices]:
+        """All training images in random order; each number also tells the epoch, which changes the augmentation."""
+        train = self.data.train
+        random = np.random.PCG64([self.settings.seed, epoch])
+        order = np.argsort(random.random_raw(len(train)), kind="stable")
+        keys = epoch * len(self.data.classes) + train[order]
+        return np.split(keys, range(self.images_per_batch, len(keys), self.images_per_batch))
+
+    def collate(self, indices: Indices) -> ImageBatch:
+        """Some training images, changed at random, as tensors on the model's device."""
+        places = indices % len(self.data.classes)
+        draws = self.augmentation.draw(indices)
+        pixels = self.augmentation.move(torch.from_numpy(self.data.images[places]), draws)
+        pixels = self.augmentation.erase(self.model.config.pixels.normalise(pixels), draws)
+        return self._batch(pixels, places)
+
+    def _batch(self, pixels: Tensor, places: Indices) -> ImageBatch:
+        device = self.model.device
+        return ImageBatch(pixels.to(device), torch.from_numpy(self.data.classes[places]).to(device), self.length)
+
+    def loss(self, batch: ImageBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss, with and without label smoothing."""
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            return self._loss(self.model.hidden(batch.pixels), batch, self.settings.label_smoothing)
+
+    def _loss(self, hidden_BD: Tensor, batch: ImageBatch, smoothing: float) -> tuple[Tensor, Tensor]:
+        return linear_cross_entropy(hidden_BD, self.head.weight, batch.classes_B, smoothing, self.head.bias)
+
+    def validate(self) -> Validation:
+        """The loss, the accuracy and the F1 score over all held-out images, as they are."""
+        valid = self.data.valid
+
+        def measure(places: Indices) -> tuple[float, NDArray[np.int64], NDArray[np.float64]]:
+            batch = self._held_out(places)
+            hidden_BD = self.model.hidden(batch.pixels)
+            logits_BV = self.head(hidden_BD)
+            log_probabilities_V = logits_BV.log_softmax(1).sum(0).cpu().double().numpy()
+            return float(self._loss(hidden_BD, batch, 0.0)[1]), logits_BV.argmax(1).cpu().numpy(), log_probabilities_V
+
+        batches = np.split(valid, range(self.images_per_batch, len(valid), self.images_per_batch))
+        measured = side_by_side(measure, batches, self.model.device)
+        losses, predictions, log_probabilities = zip(*measured, strict=True)
+        right, predicted = self.data.classes[valid], np.concatenate(predictions)
+        loss = sum(losses) / len(valid)
+        scores = {
+            "accuracy": accuracy(right, predicted),
+            "macro F1": macro_f1(confusion_matrix(right, predicted, self.head.out_features)),
+        }
+        answers = summarise_answers(predicted.tolist(), right.tolist(), self.name)
+        gain = unrelated_loss(np.sum(log_probabilities, axis=0), right) - loss
+        return Validation(loss, scores, wrong=1.0 - scores["accuracy"], answers=answers, input_gain=gain)
+
+    def _held_out(self, places: Indices) -> ImageBatch:
+        pixels = self.model.config.pixels.normalise(torch.from_numpy(self.data.images[places]))
+        return self._batch(pixels, places)
+
+    def read_examples(self, model: Vision) -> Iterator[None]:
+        """Let a model look at a few held-out images, one at a time, unless they are of very many patches."""
+        if self.length <= MOST_PATCHES:
+            for place in self.data.valid[:EXAMPLES_TO_READ]:
+                model.hidden(self._held_out(np.array([place])).pixels)
+                yield

@@ -1,0 +1,1 @@
+"""Labels: the class of a text, or the tag of each of its words."""

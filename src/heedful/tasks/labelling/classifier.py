@@ -1,0 +1,45 @@
+"""A classifier, ready to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import overload
+
+import numpy as np
+
+from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.tasks.classification import Classification
+from heedful.tasks.encoding.attention import Answers, encoder_attention
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, is_one, listed, probabilities
+
+
+class Classifier(Encoder):
+    """A model that labels texts, or pairs of texts."""
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
+        return encoder_attention(self, *self.framed(text, target), Answers(None, self.config.labels.__getitem__))
+
+    @overload
+    def classify(  # type: ignore[overload-overlap]
+        self, texts: Text, *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> Classification: ...
+
+    @overload
+    def classify(self, texts: Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE) -> list[Classification]: ...
+
+    def classify(
+        self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE
+    ) -> Classification | list[Classification]:
+        """Label texts, in order, or one text; a pair is a tuple, and a blank text has no label."""
+        given = listed(texts)
+        framed = self.frame(given)
+        filled = [index for index, text in enumerate(given) if "".join(text).strip()]
+        logits = self.logits([framed[index] for index in filled], batch_size)
+        results = [Classification()] * len(given)
+        for index, row in zip(filled, logits, strict=True):
+            scores = probabilities(row)
+            order = np.argsort(-row, kind="stable")
+            ranking = tuple((self.config.labels[place], float(scores[place])) for place in order)
+            results[index] = Classification(*ranking[0], ranking)
+        return results[0] if is_one(texts) else results

@@ -1,0 +1,267 @@
+"""From files of labelled texts to token ids and label numbers, encoded once and used again."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.errors import UserError
+from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
+from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.ragged import Ragged, RaggedWriter
+from heedful.prepared.selection import held_out_sources
+from heedful.prepared.small_data import warning_of_few
+from heedful.tasks.labelling.files import Example, LabelledFiles, label_numbers
+from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
+from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
+from heedful.tasks.translation.pairs import token_dtype
+from heedful.tasks.translation.report import REPORT_NAME
+from heedful.text.documents import TextReport
+from heedful.text.framing import frame, frame_words
+from heedful.text.special_tokens import SpecialTokens
+from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
+
+FORMAT = 1
+# Without files for it, this share is held out (at most 2,000 texts), by the texts' hashes.
+HELD_OUT = 0.05
+# The label of a token that has none: special tokens, and all subwords of a word but its first.
+NO_LABEL = -1
+# Examples that are encoded at a time.
+_TOGETHER = 512
+
+
+@dataclass(frozen=True)
+class LabelledExamples:
+    """Framed ids, the number of them that belong to the first text, and one label a text, or one a token."""
+
+    ids: Ragged
+    labels: Ragged
+    first_lengths: npt.NDArray[np.int32]
+
+    @classmethod
+    def open(cls, folder: Path, dtype: npt.DTypeLike) -> "LabelledExamples":
+        """What `_Writer` wrote."""
+        first_lengths = np.load(folder / "first-lengths.npy")
+        return cls(Ragged(folder / "ids", dtype), Ragged(folder / "labels", np.int32), first_lengths)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there is an example of two texts."""
+        return bool((self.first_lengths < self.ids.lengths).any())
+
+
+@dataclass(frozen=True)
+class PreparedLabels:
+    """Training and validation examples, with their labels' names and their tokenizer."""
+
+    train: LabelledExamples
+    valid: LabelledExamples
+    labels: tuple[str, ...]
+    tokenizer: Tokenizer
+    key: str
+    facts: dict[str, Any]
+    report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed or left out, in words."""
+        messages = [*([self.remark] if self.remark else []), *self.facts["read_as"]]
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed or left out: {counts}; each is listed in {self.report}")
+        # Data that an older version prepared has no warnings.
+        return messages + warning_of_few(len(self.train.ids), "examples") + self.facts.get("warnings", [])
+
+
+class LabelOptions(NamedTuple):
+    """The choices in preparing labelled texts; a given tokenizer is used as it is."""
+
+    max_length: int
+    vocabulary_size: int | None = None
+    tokenizer: Tokenizer | None = None
+
+
+def prepare_labels(
+    train: LabelledFiles,
+    valid: LabelledFiles | None,
+    folder: Path,
+    options: LabelOptions,
+    progress: Progress | None = None,
+    expected_key: str | None = None,
+) -> PreparedLabels:
+    """Prepare labelled texts in a folder, or open what lies there if it came from the same content and options."""
+    throttled = ThrottledProgress(progress)
+    corpora = [train] if valid is None else [train, valid]
+    files = [file for corpus in corpora for file in corpus.files]
+    given = options.tokenizer and blake2b(options.tokenizer.to_json().encode("utf-8")).hexdigest()
+    choices = [FORMAT, train.unit, [len(each.files) for each in corpora], options.max_length, options.vocabulary_size]
+    layouts = [layout.choices() for corpus in corpora for layout in corpus.unusual_layouts().values()]
+    key = content_key([*choices, given, *reading_choices(files, layouts)], [file.path for file in files], throttled)
+    refuse_other_data(key, expected_key, [file.name for file in files], folder)
+    report = folder / REPORT_NAME
+    prepared = prepare_once(
+        folder, key, lambda partial: _Preparation(partial, options, TextReport(report), throttled).make(corpora)
+    )
+    return _open(prepared, report)
+
+
+def _open(prepared: PreparedFolder, report: Path) -> PreparedLabels:
+    facts = prepared.facts
+    tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
+    dtype = token_dtype(tokenizer.vocabulary_size)
+    train, valid = (LabelledExamples.open(prepared.path / part, dtype) for part in ("train", "valid"))
+    labels = tuple(facts["labels"])
+    return PreparedLabels(train, valid, labels, tokenizer, prepared.key, facts, report, prepared.remark)
+
+
+class _Preparation:
+    """One preparation, in the folder that its files go to."""
+
+    def __init__(self, folder: Path, options: LabelOptions, report: TextReport, progress: ThrottledProgress) -> None:
+        self.folder, self.options, self.report, self.progress = folder, options, report, progress
+
+    def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
+        """Read the examples twice, first to know them and then to encode them; give the facts."""
+        keys, labels, labelled, characters = self._survey(corpora[0])
+        held_out = set(held_out_sources(keys, HELD_OUT).tolist()) if len(corpora) == 1 else set[int]()
+        tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
+        tokenizer.save(self.folder / "tokenizer.json")
+        encoder = _Encoder(tokenizer, {label: number for number, label in enumerate(labels)}, self.options.max_length)
+        with (
+            closing(_Writer(self.folder / "train", tokenizer.vocabulary_size)) as train,
+            closing(_Writer(self.folder / "valid", tokenizer.vocabulary_size)) as valid,
+        ):
+            for done, (example, rows) in enumerate(encoder.encode(corpora[0]), 1):
+                self._add(valid if _key(example) in held_out else train, example, rows)
+                self.progress("encoding", done, len(keys))
+            for corpus in corpora[1:]:
+                for example, rows in encoder.encode(corpus, self.report):
+                    self._add(valid, example, rows)
+        for writer, purpose in ((train, "training"), (valid, "validation")):
+            if not len(writer.ids):
+                raise UserError(f"No example is left for {purpose}: {self.report.path} lists each line and its rule.")
+        return {
+            "labels": labels,
+            "characters": characters,
+            "tokens": train.ids.numbers,
+            "special_tokens": vars(tokenizer.special_tokens),
+            "hits": dict(self.report.hits),
+            "read_as": [
+                f"{name} is read as {layout.description(corpus.wanted)}"
+                for corpus in corpora
+                for name, layout in corpus.unusual_layouts().items()
+            ],
+            "warnings": warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
+        }
+
+    def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int, int]:
+        """The examples' keys, the labels that occur, how many texts or words have one, and the number of characters."""
+        keys: list[int] = []
+        labels: set[str] = set()
+        labelled = characters = 0
+        for example in corpus.examples(self.report):
+            keys.append(_key(example))
+            labels.update(example.labels)
+            labelled += len(example.labels)
+            characters += sum(map(len, example.texts))
+            self.progress("reading", len(keys), None)
+        if not keys:
+            raise UserError(f"No example is left for training: {self.report.path} lists each line and its rule.")
+        if len(labels) < 2:
+            raise UserError(
+                f"All {len(keys):,} examples of {corpus.files[0].name} have the label {labels.pop()!r}: there must be "
+                f"two labels at least. The label is the {'first' if corpus.unit == 'text' else 'second'} column."
+            )
+        return np.array(keys, np.uint64), sorted(labels), labelled, characters
+
+    def _learn_tokenizer(self, corpus: LabelledFiles, held_out: set[int], characters: int) -> Tokenizer:
+        self.progress("learning subwords", 0, None)
+        every = max(1, -(-characters // SAMPLED_CHARACTERS))
+        texts = (
+            text
+            for number, example in enumerate(corpus.examples())
+            if number % every == 0 and _key(example) not in held_out
+            for text in (example.texts if corpus.unit == "text" else (" ".join(example.texts),))
+        )
+        size = self.options.vocabulary_size or choose_vocabulary_size(characters)
+        return Tokenizer.train(texts, size, mask=True)
+
+    def _add(self, writer: "_Writer", example: Example, rows: "_Rows") -> None:
+        writer.add(rows)
+        if rows.shortened:
+            self.report.hit("shortened", example.file, example.line)
+
+
+class _Rows(NamedTuple):
+    """What becomes of one example: (ids, first length, labels) a row, and whether it was too long for the model."""
+
+    rows: list[tuple[list[int], int, list[int]]]
+    shortened: bool
+
+
+class _Encoder:
+    """Turns examples into framed ids and label numbers."""
+
+    def __init__(self, tokenizer: Tokenizer, numbers: dict[str, int], max_length: int) -> None:
+        self.tokenizer, self.numbers, self.max_length = tokenizer, numbers, max_length
+
+    def encode(self, corpus: LabelledFiles, report: TextReport | None = None) -> Iterator[tuple[Example, _Rows]]:
+        """All examples with their rows, in order."""
+        examples = corpus.examples(report)
+        while block := list(islice(examples, _TOGETHER)):
+            flat = iter(self.tokenizer.encode_batch([text for example in block for text in example.texts]))
+            for example in block:
+                ids = [next(flat) for _ in example.texts]
+                labels = label_numbers(example, self.numbers)
+                yield example, self._text(ids, labels) if corpus.unit == "text" else self._words(ids, labels)
+
+    def _text(self, ids: list[list[int]], labels: list[int]) -> _Rows:
+        framed = frame(ids, self.max_length, self.tokenizer.special_tokens)
+        return _Rows([(framed.ids, framed.first_length, labels)], framed.shortened)
+
+    def _words(self, ids: list[list[int]], labels: list[int]) -> _Rows:
+        rows: list[tuple[list[int], int, list[int]]] = []
+        given = iter(labels)
+        for piece in frame_words(ids, self.max_length, self.tokenizer.special_tokens):
+            row = [NO_LABEL] * len(piece.ids)
+            for place in piece.begins:
+                row[place] = next(given)
+            rows.append((piece.ids, len(piece.ids), row))
+        return _Rows(rows, len(rows) > 1)
+
+
+class _Writer:
+    """Writes the rows of one part."""
+
+    def __init__(self, folder: Path, vocabulary_size: int) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self.ids = RaggedWriter(folder / "ids", token_dtype(vocabulary_size))
+        self._labels = RaggedWriter(folder / "labels", np.int32)
+        self._first_lengths: list[int] = []
+
+    def add(self, rows: _Rows) -> None:
+        """Append the rows of one example."""
+        for ids, first_length, labels in rows.rows:
+            self.ids.add(ids)
+            self._first_lengths.append(first_length)
+            self._labels.add(labels)
+
+    def close(self) -> None:
+        """Complete the files."""
+        self.ids.close()
+        self._labels.close()
+        np.save(self._folder / "first-lengths.npy", np.array(self._first_lengths, np.int32))
+
+
+def _key(example: Example) -> int:
+    """A hash of the texts alone: those that are alike go the same way, whatever their labels."""
+    content: Iterable[bytes] = (text.encode("utf-8", "replace") for text in example.texts)
+    return int.from_bytes(blake2b(b"\t".join(content), digest_size=8).digest(), "little")

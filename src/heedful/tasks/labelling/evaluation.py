@@ -1,0 +1,72 @@
+"""How good a classifier or a tagger is on labelled text."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from heedful.errors import UserError
+from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
+from heedful.tasks.labelling.classifier import Classifier
+from heedful.tasks.labelling.entity_metrics import are_entity_tags, entity_evaluation
+from heedful.tasks.labelling.files import Example, LabelledFiles, LabelUnit, label_numbers
+from heedful.tasks.labelling.tagger import Tagger
+from heedful.text.row_layout import RECOGNISED, RowOptions
+
+
+class _Remarks:
+    """Tells of every line of the test data that a rule applied to."""
+
+    def __init__(self, remark: Callable[[str], None]) -> None:
+        self.remark = remark
+
+    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
+        """A line was changed, or left out."""
+        self.remark(f"heedful: line {line} of {file} was {action}: {rule}")
+
+
+def evaluate_labels(
+    pipeline: Classifier | Tagger,
+    patterns: Sequence[str],
+    batch_size: int,
+    remark: Callable[[str], None],
+    encoding: str | None = None,
+    row_options: RowOptions = RECOGNISED,
+) -> LabelEvaluation:
+    """Label the texts of some files and compare with their labels; `remark` is told of odd lines."""
+    is_tagger = isinstance(pipeline, Tagger)
+    with tempfile.TemporaryDirectory() as spool_folder:
+        unit: LabelUnit = "word" if is_tagger else "text"
+        files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
+        for name, layout in files.unusual_layouts().items():
+            remark(f"heedful: {name} is read as {layout.description(files.wanted)}")
+        examples = list(files.examples(_Remarks(remark)))
+    if not examples:
+        raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
+    labels = pipeline.config.labels
+    numbers = {label: number for number, label in enumerate(labels)}
+    wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        answers = _answers(pipeline, examples, batch_size)
+    found = np.array([numbers[label] for each in answers for label in each])
+    if caught:
+        remark(f"heedful: {len(caught):,} of {len(examples):,} texts: the first {caught[0].message}")
+    result = label_evaluation(wanted, found, labels)
+    if is_tagger and are_entity_tags(labels):
+        result = replace(result, entities=entity_evaluation([example.labels for example in examples], answers))
+    return result
+
+
+def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[list[str]]:
+    """The labels that are found for each example."""
+    if isinstance(pipeline, Tagger):
+        tagged = pipeline.tag([example.texts for example in examples], batch_size=batch_size)
+        return [[word.tag for word in sentence] for sentence in tagged]
+    texts = [each.texts[0] if len(each.texts) == 1 else (each.texts[0], each.texts[1]) for each in examples]
+    return [[each.label] for each in pipeline.classify(texts, batch_size=batch_size)]

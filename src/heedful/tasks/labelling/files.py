@@ -1,0 +1,161 @@
+"""Texts with labels: lines of `label TAB text`, or words with a tag each, one a line, sentences between blank lines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from heedful.config import nearest
+from heedful.errors import UserError
+from heedful.text.cleaning import clean_text
+from heedful.text.corpus_file import CorpusFile
+from heedful.text.documents import spooled_files
+from heedful.text.row_layout import (
+    LABELLED_TEXTS,
+    RECOGNISED,
+    TAGGED_WORDS,
+    RowLayout,
+    RowOptions,
+    WantedColumns,
+    find_layout,
+)
+from heedful.text.rows import read_rows
+from heedful.text.text_files import MAX_LINE_BYTES
+
+LabelUnit = Literal["text", "word"]
+
+# Stands between the documents of the files of CoNLL, as if it were a word.
+DOCUMENT_MARK = "-DOCSTART-"
+
+RULES = {
+    "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
+    "over-long": f"A line of more than {MAX_LINE_BYTES:,} bytes is cut there.",
+    "missing column": "A row without a label or without a text is left out, as is a line of TSV without a tab.",
+    "document mark": f"{DOCUMENT_MARK} of files with spaces between the columns ends a sentence, and is left out.",
+    "blank": "A line whose label, text, second text or word is blank is left out.",
+    "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
+    "tagged sentences are read in pieces.",
+}
+
+
+class LineReport(Protocol):
+    """Who is told of lines that a rule applied to."""
+
+    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
+        """A line was changed, or left out."""
+
+
+class Example(NamedTuple):
+    """One or two texts with their label, or the words of a sentence with the tag of each; and where they stand."""
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """Files of labelled texts (`unit` text), or of tagged words."""
+
+    files: tuple[CorpusFile, ...]
+    unit: LabelUnit
+    layouts: tuple[RowLayout, ...]
+
+    @classmethod
+    def from_patterns(
+        cls,
+        patterns: tuple[str, ...],
+        unit: LabelUnit,
+        spool_folder: Path,
+        encoding: str | None = None,
+        row_options: RowOptions = RECOGNISED,
+    ) -> "LabelledFiles":
+        """The files that names or patterns stand for; standard input is copied into a folder, to be read twice."""
+        files = spooled_files(patterns, spool_folder, encoding)
+        wanted = _WANTED[unit]
+        return cls(files, unit, tuple(find_layout(file, row_options, wanted) for file in files))
+
+    @property
+    def wanted(self) -> WantedColumns:
+        """The columns that are read."""
+        return _WANTED[self.unit]
+
+    def unusual_layouts(self) -> dict[str, RowLayout]:
+        """How files are laid out that are not TSV as usual."""
+        found = zip(self.files, self.layouts, strict=True)
+        return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
+
+    def examples(self, report: LineReport | None = None) -> Iterator[Example]:
+        """All examples in order."""
+        read = _labelled_lines if self.unit == "text" else _tagged_sentences
+        for file, layout in zip(self.files, self.layouts, strict=True):
+            yield from read(file, layout, report)
+
+
+_WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
+
+
+def _labelled_lines(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
+    for number, (label, *texts) in _columns(file, layout, report):
+        yield Example((label,), tuple(texts), file.name, number)
+
+
+def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
+    words: list[str] = []
+    tags: list[str] = []
+    first = 0
+    for number, columns in _columns(file, layout, report, blank_lines=True):
+        if layout.cells and columns[:1] == [DOCUMENT_MARK]:
+            if report:
+                report.hit("document mark", file.name, number, "left out")
+            columns = []
+        if columns:
+            first = first or number
+            words.append(columns[0])
+            tags.append(columns[1])
+        elif words:
+            yield Example(tuple(tags), tuple(words), file.name, first)
+            words, tags, first = [], [], 0
+    if words:
+        yield Example(tuple(tags), tuple(words), file.name, first)
+
+
+def _columns(
+    file: CorpusFile, layout: RowLayout, report: LineReport | None, blank_lines: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The number and the clean columns of each row that is kept; none for a blank line, if asked."""
+
+    def hit(rule: str, number: int, action: str = "changed") -> None:
+        if report:
+            report.hit(rule, file.name, number, action)
+
+    for number, cells, is_blank, is_over_long in read_rows(file, layout):
+        if is_over_long:
+            hit("over-long", number, "changed" if cells else "left out")
+            if not cells:
+                continue
+        texts = [cell.decode("utf-8", "replace") for cell in cells]
+        if any("\ufffd" in text and text.encode("utf-8") != cell for text, cell in zip(texts, cells, strict=True)):
+            hit("invalid UTF-8", number)
+        if blank_lines and (is_blank or (texts and not any(text.strip() for text in texts))):
+            yield number, []
+            continue
+        columns = [clean_text(text) for text in texts]
+        if len(columns) < 2:
+            hit("missing column", number, "left out")
+        elif not all(columns):
+            hit("blank", number, "left out")
+        else:
+            yield number, columns
+
+
+def label_numbers(example: Example, numbers: dict[str, int]) -> list[int]:
+    """The numbers of an example's labels; one that is not known is an error that says where it stands."""
+    for label in example.labels:
+        if label not in numbers:
+            raise UserError(
+                f"{example.file}, line {example.line}: the label {label!r} does not occur in the training data: "
+                f"{nearest(label, list(numbers))}"
+            )
+    return [numbers[label] for label in example.labels]

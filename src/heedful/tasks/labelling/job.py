@@ -1,0 +1,217 @@
+"""Learning labels: the class of a text, or the tag of each word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import nn
+
+from heedful.errors import UserError
+from heedful.model_folder import ModelConfig, model_card
+from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig, Head
+from heedful.prepared.progress import Progress
+from heedful.tasks.encoding.task import EncoderTask
+from heedful.tasks.job import Choice
+from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, prepare_labels
+from heedful.tasks.labelling.files import LabelledFiles, LabelUnit
+from heedful.tasks.labelling.task import LabelledTexts
+from heedful.tasks.starting_model import StartingModel, starting_model
+from heedful.tasks.task import LearningSettings
+from heedful.text.encodings import check_encoding
+from heedful.text.file_names import take_file_names
+from heedful.text.row_layout import RowOptions
+from heedful.text.text_files import expand_files
+from heedful.text.tokenizer import Tokenizer
+
+
+class LabelKind(NamedTuple):
+    """What a label belongs to, and how the model that answers with it is called."""
+
+    unit: LabelUnit
+    head: Head
+    task: str
+    usage: str
+
+
+@dataclass(frozen=True)
+class LabelData:
+    """Files of labelled texts, the held-out ones, and the model folder to start from; see the two jobs below."""
+
+    kind: ClassVar[LabelKind]
+    files: ClassVar = ("data", "valid_data", "from_model")
+    read_from_names: ClassVar = ()
+
+    data: tuple[str, ...] = ()
+    valid_data: tuple[str, ...] = ()
+    from_model: str | None = None
+    encoding: str | None = None
+    columns: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "data", "valid_data")
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that read a whole text at once."""
+        return ("encoder_only",)
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing."""
+        if not self.data:
+            raise UserError("no data: give --data with one or more files of labelled text")
+        check_encoding(self.encoding)
+        self._row_options().check()
+        expand_files(self.data + self.valid_data)
+
+    def base_settings(self) -> dict[str, Any]:
+        """The settings of the model to start from."""
+        start = starting_model(self.from_model)
+        return start.settings() if start else {}
+
+    def prepare(
+        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+    ) -> PreparedLabelJob:
+        """Split and encode the texts."""
+        start = starting_model(self.from_model)
+        train, valid = (
+            LabelledFiles.from_patterns(
+                patterns, self.kind.unit, folder / "spooled" / part, self.encoding, self._row_options()
+            )
+            if patterns
+            else None
+            for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
+        )
+        assert train is not None
+        options = LabelOptions(
+            model_settings.get("max_length", EncoderOnlyConfig.max_length),
+            model_settings.get("vocabulary_size"),
+            start.tokenizer() if start else None,
+        )
+        data = prepare_labels(train, valid, folder, options, progress, expected_key)
+        return PreparedLabelJob(data, self.kind, valid is not None, start)
+
+    def _row_options(self) -> RowOptions:
+        return RowOptions(self.columns, self.header, self.delimiter)
+
+    def start(self, model: nn.Module) -> None:
+        """Copy the weights of the model to start from, if there is one."""
+        start = starting_model(self.from_model)
+        if start:
+            start.copy_to(model, self.kind.head)
+
+
+@dataclass(frozen=True)
+class ClassifierData(LabelData):
+    """Lines of `label TAB text`, or `label TAB text TAB second text`; or other tables with these columns."""
+
+    kind: ClassVar[LabelKind] = LabelKind("text", "classes", "classification", "heedful classify {} < in.txt")
+
+
+@dataclass(frozen=True)
+class TaggerData(LabelData):
+    """Lines of `word TAB tag`, with blank lines between sentences; or other tables with these columns."""
+
+    kind: ClassVar[LabelKind] = LabelKind("word", "tags", "tagging", "heedful tag {} < in.txt")
+
+
+@dataclass(frozen=True)
+class PreparedLabelJob:
+    """Labelled texts that are ready to be learned from."""
+
+    data: PreparedLabels
+    kind: LabelKind
+    has_valid_files: bool
+    starts_from: StartingModel | None
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.data.key
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed or left out, and what the run starts from, in words."""
+        start = self.starts_from
+        return [*self.data.messages, *([start.message(self.kind.head)] if start else [])]
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the training texts, special ones included."""
+        return int(self.data.train.ids.lengths.sum())
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The vocabulary."""
+        return self.data.tokenizer
+
+    def preset(self, family: str, device: torch.device) -> str:
+        """A size that suits the amount of text and the machine."""
+        return "encoder_tiny" if device.type == "cpu" else "encoder_small"
+
+    def complete(self, settings: EncoderOnlyConfig) -> EncoderOnlyConfig:
+        """The settings with the vocabulary, the labels, and segments if a text can have two parts."""
+        tokenizer, embedding = self.tokenizer, settings.embedding
+        size = settings.vocabulary_size
+        if self.starts_from is None:
+            size = tokenizer.vocabulary_size
+            if self.data.train.has_pairs:
+                embedding = replace(embedding, segments=max(2, embedding.segments))
+        if settings.token_dropout and tokenizer.special_tokens.mask is None:
+            raise UserError(
+                "model.token_dropout needs a vocabulary with a mask token, which this one has not: set it to 0"
+            )
+        return replace(
+            settings,
+            vocabulary_size=size,
+            embedding=embedding,
+            head=self.kind.head,
+            num_labels=len(self.data.labels),
+            special_tokens=tokenizer.special_tokens,
+        )
+
+    def choices(self) -> list[Choice]:
+        """What is known of the data."""
+        data = self.data
+        what = "texts" if self.kind.unit == "text" else "sentences"
+        held_out = "given files" if self.has_valid_files else "by content hash"
+        vocabulary = f"of {self.starts_from.folder}" if self.starts_from else "byte-level BPE, by the amount of text"
+        return [
+            Choice(f"training {what}", f"{len(data.train.ids):,}", f"{self.num_tokens:,} tokens"),
+            Choice(f"held-out {what}", f"{len(data.valid.ids):,}", held_out),
+            Choice("labels", f"{len(data.labels)}", ", ".join(data.labels[:8])),
+            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", vocabulary),
+        ]
+
+    def task(self, model: EncoderOnly, learning: LearningSettings) -> EncoderTask:
+        """Classification or tagging, as the training loop sees it."""
+        by_word = self.kind.unit == "word"
+        train, valid = (
+            LabelledTexts(examples, model.special_tokens, by_word) for examples in (self.data.train, self.data.valid)
+        )
+        return EncoderTask(model, train, valid, learning, self.data.labels.__getitem__)
+
+    def model_config(self, family: str, settings: Any) -> ModelConfig:
+        """What the model folder says of the model."""
+        return ModelConfig(family, self.kind.task, settings, labels=self.data.labels)
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        labels = ", ".join(config.labels[:20]) + (" ..." if len(config.labels) > 20 else "")
+        return model_card(
+            name,
+            f"A model for {self.kind.task}, trained with heedful {config.heedful_version} on "
+            f"{len(self.data.train.ids):,} texts with {len(config.labels)} labels: {labels}.",
+            self.kind.usage.format(name),
+            f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}.",
+            scores,
+        )

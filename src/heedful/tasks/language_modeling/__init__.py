@@ -1,0 +1,1 @@
+"""Language modeling: from plain text to a model that continues it."""

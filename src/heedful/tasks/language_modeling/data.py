@@ -1,0 +1,201 @@
+"""From text files to one long row of token ids, every document between two end tokens."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.errors import UserError
+from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
+from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.small_data import FEW_CHARACTERS, warning_of_few
+from heedful.tasks.language_modeling.held_out import choose_split, nothing
+from heedful.tasks.translation.pairs import mapped_ids, token_dtype
+from heedful.tasks.translation.report import REPORT_NAME
+from heedful.text.documents import Documents, TextPart, TextReport
+from heedful.text.special_tokens import SpecialTokens
+from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
+
+TokenizerKind = Literal["subwords", "characters"]
+Ids = npt.NDArray[np.unsignedinteger[Any]]
+
+FORMAT = 1
+# Characters that the subwords are learned from, taken evenly from all of the text.
+SAMPLED_CHARACTERS = 20_000_000
+# Characters that are encoded at a time.
+_TOGETHER = 1 << 20
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """The choices in preparing text; without a vocabulary size it is chosen from the amount of text."""
+
+    tokenizer: TokenizerKind = "subwords"
+    vocabulary_size: int | None = None
+    mask: bool = False
+    whole_texts: bool = True
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """Training and validation text as token ids, with their tokenizer."""
+
+    train: Ids
+    valid: Ids
+    tokenizer: Tokenizer
+    key: str
+    facts: dict[str, Any]
+    report: Path
+    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed, in words."""
+        messages = [self.remark] if self.remark else []
+        if hits := self.facts["hits"]:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+            messages.append(f"lines that were changed: {counts}; each is listed in {self.report}")
+        return messages + warning_of_few(self.facts["characters"], "characters of text", FEW_CHARACTERS)
+
+
+def prepare_text(
+    train: Documents,
+    valid: Documents | None,
+    folder: Path,
+    options: TextOptions,
+    progress: Progress | None = None,
+    expected_key: str | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> PreparedText:
+    """Prepare text in a folder, or open what lies there if it came from the same content and options."""
+    throttled = ThrottledProgress(progress)
+    corpora = [train] if valid is None else [train, valid]
+    files = [file for corpus in corpora for file in corpus.files]
+    given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
+    choices = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options), given]
+    key = content_key([*choices, *reading_choices(files)], [file.path for file in files], throttled)
+    refuse_other_data(key, expected_key, [file.name for file in files], folder)
+
+    def make(partial: Path) -> dict[str, Any]:
+        return _make(corpora, partial, folder / REPORT_NAME, options, throttled, tokenizer)
+
+    prepared = prepare_once(folder, key, make)
+    return _open(prepared, folder / REPORT_NAME)
+
+
+def _open(prepared: PreparedFolder, report: Path) -> PreparedText:
+    special = SpecialTokens(**prepared.facts["special_tokens"])
+    tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", special)
+    dtype = token_dtype(tokenizer.vocabulary_size)
+    train, valid = (mapped_ids(prepared.path / f"{part}.bin", dtype) for part in ("train", "valid"))
+    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report, prepared.remark)
+
+
+def _make(
+    corpora: list[Documents],
+    partial: Path,
+    report_path: Path,
+    options: TextOptions,
+    progress: ThrottledProgress,
+    tokenizer: Tokenizer | None,
+) -> dict[str, Any]:
+    report = TextReport(report_path)
+    characters, documents = _count(corpora[0], report, progress)
+    if characters == 0:
+        raise UserError("The text files are empty: there is nothing to learn from.")
+    split, held_out_by = (nothing, "given files") if len(corpora) > 1 else choose_split(characters, documents)
+    tokenizer = tokenizer or _train_tokenizer(split(corpora[0].parts(None)), characters, options, progress)
+    tokenizer.save(partial / "tokenizer.json")
+    sizes = {name: _Writer(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
+    for part, held_out in split(corpora[0].parts(None)):
+        sizes["valid" if held_out else "train"].add(part)
+        progress("encoding", sum(each.characters for each in sizes.values()), characters)
+    for corpus in corpora[1:]:
+        for part in corpus.parts(report):
+            sizes["valid"].add(part)
+            progress("encoding validation", sizes["valid"].characters, None)
+    for name, writer in sizes.items():
+        writer.close()
+        if writer.tokens < 3:
+            raise UserError(f"No text is left for {'training' if name == 'train' else 'validation'}: give more of it.")
+    return {
+        "documents": documents,
+        "held_out_by": held_out_by,
+        "characters": sizes["train"].characters,
+        "valid_characters": sizes["valid"].characters,
+        "valid_bytes": sizes["valid"].bytes,
+        "tokens": sizes["train"].tokens,
+        "unknown": sum(each.unknown for each in sizes.values()),
+        "special_tokens": vars(tokenizer.special_tokens),
+        "hits": dict(report.hits),
+    }
+
+
+def _count(corpus: Documents, report: TextReport, progress: ThrottledProgress) -> tuple[int, int]:
+    characters = documents = 0
+    for part in corpus.parts(report):
+        characters += len(part.text)
+        documents += part.ends
+        progress("reading", characters, None)
+    return characters, documents
+
+
+def _train_tokenizer(
+    parts: Iterator[tuple[TextPart, bool]], characters: int, options: TextOptions, progress: ThrottledProgress
+) -> Tokenizer:
+    texts = (part.text for part, held_out in parts if not held_out)
+    if options.tokenizer == "characters":
+        return Tokenizer.of_characters(texts)
+    progress("learning subwords", 0, None)
+    size = options.vocabulary_size or choose_vocabulary_size(characters)
+    every = max(1, -(-characters // SAMPLED_CHARACTERS))
+    sample = (text for number, text in enumerate(texts) if number % every == 0)
+    return Tokenizer.train(sample, size, mask=options.mask, whole_texts=options.whole_texts)
+
+
+class _Writer:
+    """Encodes text and appends it to a file of ids, with an end token before, between and behind documents."""
+
+    def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
+        self._file = path.open("wb")
+        self._tokenizer = tokenizer
+        self._dtype = token_dtype(tokenizer.vocabulary_size)
+        self._waiting: list[TextPart] = []
+        self._waiting_characters = 0
+        self._open = False
+        self.characters = self.bytes = self.tokens = self.unknown = 0
+        self._write([tokenizer.special_tokens.end])
+
+    def add(self, part: TextPart) -> None:
+        """Take in a part of a document."""
+        self._waiting.append(part)
+        self.characters += len(part.text)
+        self.bytes += len(part.text.encode("utf-8", "replace"))
+        self._waiting_characters += len(part.text)
+        if self._waiting_characters >= _TOGETHER:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = self._tokenizer.encode_batch([part.text for part in self._waiting])
+        for part, ids in zip(self._waiting, rows, strict=True):
+            self._write([*ids, self._tokenizer.special_tokens.end] if part.ends else ids)
+            self._open = not part.ends
+        self._waiting, self._waiting_characters = [], 0
+
+    def _write(self, ids: list[int]) -> None:
+        array = np.array(ids, self._dtype)
+        unknown = self._tokenizer.special_tokens.unknown
+        self.unknown += int((array == unknown).sum()) if unknown is not None else 0
+        self.tokens += len(array)
+        self._file.write(array.tobytes())
+
+    def close(self) -> None:
+        """Write what is left; a document whose end went elsewhere ends here."""
+        self._flush()
+        if self._open:
+            self._write([self._tokenizer.special_tokens.end])
+        self._file.close()

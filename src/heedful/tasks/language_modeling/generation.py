@@ -1,0 +1,169 @@
+"""Generating text, also beyond the model's context.
+
+A prompt that fills the context is cut to its last tokens, half a context of them; and when the text that was
+generated has filled the context, it goes on from its own last half.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from heedful.decoding.hypothesis import Hypothesis, Request
+from heedful.decoding.lane import Progress
+from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, DecodingOptions, SamplingOptions
+from heedful.decoding.scheduler import decode_stepwise
+from heedful.errors import UserError
+from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.xlnet import XLNet
+from heedful.tasks.language_modeling.text_stream import TextStream
+from heedful.text.tokenizer import Tokenizer
+
+# Random numbers go by the number of the sample, plus this times the number of times that the context was full.
+ROUND = 2**32
+MOST_AT_A_TIME = 64
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """How text is generated: at temperature 0 always the likeliest token, else drawn at random.
+
+    It ends after `max_tokens` tokens, at the end of the document, or before a stop string.
+    """
+
+    max_tokens: int = 200
+    temperature: float = 0.8
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+    samples: int = 1
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "samples"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}, but must be at least 1")
+        if self.temperature and not LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE:
+            raise UserError(
+                f"temperature is {self.temperature}, but must be 0, for the likeliest text, "
+                f"or from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}"
+            )
+        # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
+        SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
+
+    @property
+    def search(self) -> DecodingOptions:
+        """How tokens are chosen; the seed and the number of tokens are those of each request."""
+        sampling = None
+        if self.temperature > 0:
+            sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
+        return DecodingOptions(beam=1, sampling=sampling)
+
+
+class LongPromptWarning(UserWarning):
+    """A prompt was longer than the model's context, and its beginning was left out."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language model and its vocabulary."""
+
+    model: DecoderOnly | XLNet
+    tokenizer: Tokenizer
+
+    @property
+    def context(self) -> int | None:
+        """The most tokens that the model can see at a time, if its positions set a limit."""
+        return None if self.model.longest_target(0) is None else self.model.max_length
+
+
+class Sample:
+    """One text under way: what it is made of, and what is asked of decoding next.
+
+    `number` tells it from the other samples of the same seed.
+    """
+
+    def __init__(self, language: Language, prompt: str, options: GenerationOptions, number: int = 0) -> None:
+        self.language, self.options, self.number = language, options, number
+        self.stream = TextStream(language.tokenizer, options.stop)
+        self.tokens = self._fitted(language.tokenizer.encode(prompt))
+        self.generated = self.rounds = 0
+        self.over = False
+
+    def _fitted(self, tokens: list[int]) -> list[int]:
+        context = self.language.context
+        if context is None or len(tokens) < context:
+            return tokens
+        half = context // 2
+        warnings.warn(
+            LongPromptWarning(
+                f"the prompt has {len(tokens)} tokens, but the model's context {context}: only the last {half} are used"
+            ),
+            stacklevel=4,
+        )
+        return tokens[-half:]
+
+    def request(self, index: int) -> Request:
+        """What is to be decoded next, until the text is over or the context full."""
+        context = self.language.context
+        if context is not None and len(self.tokens) >= context:
+            self.tokens = self.tokens[-(context // 2) :]
+        most = self.options.max_tokens - self.generated
+        draw = (self.options.seed, self.number + self.rounds * ROUND)
+        self.rounds += 1
+        return Request(index, self.tokens[:], max_length=most, draw=draw)
+
+    def take(self, token: int) -> str:
+        """Take in a token; gives the text that is certain now, and knows whether it is `over`."""
+        self.tokens.append(token)
+        self.generated += 1
+        piece = self.stream.add(token)
+        self.over = self.stream.stopped or self.generated >= self.options.max_tokens
+        return piece
+
+    def end(self, hypotheses: Sequence[Hypothesis]) -> None:
+        """Take in the end of a request: that of the text, or only that of the context."""
+        self.over = self.over or any(each.finished for each in hypotheses)
+
+
+class Generation:
+    """All samples of all prompts, generated side by side; `first` is the number of the first prompt in a series."""
+
+    def __init__(self, language: Language, prompts: Sequence[str], options: GenerationOptions, first: int = 0) -> None:
+        self.model, self.options = language.model, options
+        self.pieces: list[tuple[int, str]] = []
+        count = options.samples
+        self.samples = [
+            Sample(language, prompt, options, place * count + number)
+            for place, prompt in enumerate(prompts, first)
+            for number in range(count)
+        ]
+
+    def run(self) -> Iterator[tuple[int, str]]:
+        """Pieces of text, each with the number of its sample, as they are generated."""
+        while any(not sample.over for sample in self.samples):
+            yield from self._round()
+        for index, sample in enumerate(self.samples):
+            rest = sample.stream.finish()
+            if rest:
+                yield index, rest
+
+    def _round(self) -> Iterator[tuple[int, str]]:
+        """Go on with all samples, until the context is full."""
+        requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
+        with one_thread(), flushed_denormals():
+            for results in decode_stepwise(self.model, requests, self.options.search, MOST_AT_A_TIME, self._watch):
+                for result in results:
+                    self.samples[result.index].end(result.hypotheses)
+                yield from self.pieces
+                self.pieces.clear()
+
+    def _watch(self, progress: Progress) -> bool:
+        """Take in a token of a sample, and say whether it goes on."""
+        sample = self.samples[progress.index]
+        piece = sample.take(progress.last[0])
+        if piece:
+            self.pieces.append((progress.index, piece))
+        return not sample.over

@@ -1,0 +1,55 @@
+"""Tokens to text as they come: no half characters, and nothing of a stop string."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heedful.text.tokenizer import Tokenizer
+
+# No character of byte-level subwords is spread over more of them.
+LONGEST_CHARACTER = 4
+
+
+class TextStream:
+    """Gives the text of a growing row of tokens piece by piece, up to the first stop string."""
+
+    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
+        self.tokenizer, self.stop = tokenizer, [each for each in stop if each]
+        self.tokens: list[int] = []
+        self.held = ""
+        self.stopped = False
+
+    def add(self, token: int) -> str:
+        """Take in a token; gives the text that is certain now."""
+        self.tokens.append(token)
+        text = self.tokenizer.decode(self.tokens)
+        if text.endswith("\ufffd") and len(self.tokens) < LONGEST_CHARACTER:
+            return ""  # perhaps the beginning of a character
+        self.tokens = []
+        return self._release(text, final=False)
+
+    def finish(self) -> str:
+        """What is left when no token comes any more."""
+        text = self.tokenizer.decode(self.tokens)
+        self.tokens = []
+        return self._release(text, final=True)
+
+    def _release(self, text: str, final: bool) -> str:
+        if self.stopped:
+            return ""
+        text = self.held + text
+        self.held = ""
+        places = [place for stop in self.stop if (place := text.find(stop)) >= 0]
+        if places:
+            self.stopped = True
+            return text[: min(places)]
+        if final:
+            return text
+        keep = max((_overlap(text, stop) for stop in self.stop), default=0)
+        self.held = text[len(text) - keep :]
+        return text[: len(text) - keep]
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many characters at the end of a text could be the beginning of a stop string."""
+    return next((size for size in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:size])), 0)

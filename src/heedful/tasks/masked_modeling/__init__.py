@@ -1,0 +1,1 @@
+"""Masked language modeling: from plain text to an encoder that guesses hidden words."""

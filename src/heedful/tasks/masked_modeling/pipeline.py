@@ -1,0 +1,94 @@
+"""A masked language model, ready to use."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from heedful.config import require
+from heedful.errors import UserError
+from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.tasks.encoding.attention import Answers, encoder_attention
+from heedful.tasks.encoding.pipeline import Encoder, Text, probabilities
+from heedful.text.cleaning import clean_text
+from heedful.text.framing import Framed
+
+# How a text says that a word is hidden.
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A token that may stand in the place of a mask."""
+
+    token: str
+    probability: float
+
+
+class MaskedLanguageModel(Encoder):
+    """A model that guesses hidden words."""
+
+    @overload
+    def fill(self, text: str, top: int = 5) -> list[list[Filling]]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def fill(self, text: Iterable[str], top: int = 5) -> list[list[list[Filling]]]: ...
+
+    def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
+        """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
+        require(top, "top", 1)
+        return self._filled(text, top) if isinstance(text, str) else [self._filled(each, top) for each in text]
+
+    def _filled(self, text: str, top: int) -> list[list[Filling]]:
+        special = self.model.special_tokens
+        ids, places = self._encode_masked(text)
+        (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)
+        logits_TV[:, [token for token in special.ids if token < logits_TV.shape[1]]] = -np.inf
+        logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
+        return [self._fillings(logits_TV[place], top) for place in places]
+
+    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
+        """What the model attends to in a text, or in a pair of it and `target`, and what it guesses for each `[MASK]`.
+
+        A text with masks is read by itself.
+        """
+        if target is not None or not isinstance(text, str) or MASK not in text:
+            return super().attention(text, target)
+        ids, places = self._encode_masked(text)
+        answers = Answers(places, self.tokenizer.token_text)
+        return encoder_attention(self, Framed(ids, len(ids), False), (clean_text(text),), answers)
+
+    def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of a text that has masks, and the places of those."""
+        special = self.model.special_tokens
+        assert special.mask is not None
+        # A subword holds the space before it.
+        before, *others = [part.rstrip(" ") for part in clean_text(text).split(MASK)]
+        if not others:
+            raise UserError(f"the text has no {MASK}: write it where a word is to be guessed")
+        ids = [special.start, *(self.tokenizer.encode(before) if before else [])]
+        places = []
+        for part in others:
+            places.append(len(ids))
+            ids += [special.mask, *self._encode_after(part)]
+        ids.append(special.end)
+        if len(ids) > self.model.max_length:
+            raise UserError(f"the text has {len(ids)} tokens, and the model takes {self.model.max_length}")
+        return ids, places
+
+    def _fillings(self, logits_V: np.ndarray, top: int) -> list[Filling]:
+        scores = probabilities(logits_V)
+        best = np.argsort(-logits_V, kind="stable")[:top]
+        return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
+
+    def _encode_after(self, text: str) -> list[int]:
+        """The ids of a text that goes on behind a mask: it is no line, which would begin as if behind a space."""
+        if not text:
+            return []
+        # Encoded behind something else that it cannot grow together with, which is then taken off.
+        carrier = "." if unicodedata.category(text[0])[0] in "LM" else "a"
+        return self.tokenizer.encode(carrier + text)[len(self.tokenizer.encode(carrier)) :]

@@ -1,0 +1,94 @@
+"""Learning that starts from the weights of a model that is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from heedful.config import to_dict
+from heedful.errors import UserError
+from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, load_tokenizer
+from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.text.tokenizer import Tokenizer
+
+# The parameters of the head, by the beginning of their names.
+HEAD = ("transform.", "output.")
+POOLER = "pooler."
+# Weights that know something already are to change slowly; times the width: 5e-5 for BERT base.
+FINE_TUNING_RATE = 0.04
+WARM_UP_SHARE = 0.05
+_BLOCK = 1 << 20
+
+
+class StartingModel:
+    """The model folder that a run starts from."""
+
+    def __init__(self, folder: str, families: Sequence[str] = ("encoder_only",)) -> None:
+        self.folder = Path(folder)
+        self.config: ModelConfig = check_model_folder(self.folder)
+        if self.config.family not in families:
+            raise UserError(
+                f"{folder} holds a model of the family {self.config.family!r} (for {self.config.task}): this job can "
+                f"start from one of {' or '.join(families)}"
+            )
+        if not self.config.has_tokenizer:
+            raise UserError(f"{folder} has no tokenizer.json: text cannot be given to its model")
+
+    def tokenizer(self) -> Tokenizer:
+        """Its vocabulary, which the new model takes over."""
+        return load_tokenizer(self.folder, self.config)
+
+    def settings(self) -> dict[str, Any]:
+        """Its settings without an encoder's head, and a schedule for weights that are not random."""
+        model = to_dict(self.config.model)
+        for name in ("head", "num_labels"):
+            model.pop(name, None)
+        rate = round(FINE_TUNING_RATE / self.config.model.width, 7)
+        schedule = {"kind": "decay", "learning_rate": rate, "warmup_share": WARM_UP_SHARE}
+        return {"model": model, "training": {"schedule": schedule}}
+
+    def keeps_head(self, head: str | None) -> bool:
+        """Whether its head goes on; labels may mean something else in other data, tokens do not."""
+        return head is None or head == self.config.model.head == "masked"
+
+    def message(self, head: str | None = None) -> str:
+        """What is taken over, in words."""
+        which = "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts afresh"
+        return f"starting from {self.folder}: its tokenizer and {which}"
+
+    def copy_to(self, model: nn.Module, head: str | None = None) -> None:
+        """Give a fresh model these weights; without a `head` of an encoder, all of them must fit."""
+        found = parameter_tensors(load_model_folder(self.folder).network)
+        own = parameter_tensors(model)
+        tensors = {} if head is None else dict(own)
+        kept = (POOLER,) if self.keeps_head(head) else (POOLER, *HEAD)
+        for name, tensor in found.items():
+            if name == "positions.table" and name in own:
+                tensor = tensor[: len(own[name])]  # a model for shorter texts has the first positions
+            if not name.startswith(kept) or (name.startswith(POOLER) and name in tensors):
+                tensors[name] = tensor
+        try:
+            load_parameters(model, tensors)
+        except UserError as error:
+            raise UserError(f"cannot start from {self.folder}: {error}") from None
+
+
+def starting_model(folder: str | None, families: Sequence[str] = ("encoder_only",)) -> StartingModel | None:
+    """The model of a folder that was named, which must be of one of the families."""
+    return StartingModel(folder, families) if folder is not None else None
+
+
+def content_digest(folder: Path) -> str:
+    """A key of the weights and the vocabulary in a model folder, wherever it lies."""
+    digest = blake2b(digest_size=16)
+    for file in (folder / "model.safetensors", folder / "tokenizer.json"):
+        if file.is_file():
+            digest.update(file.name.encode())
+            with file.open("rb") as content:
+                while block := content.read(_BLOCK):
+                    digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Translation: from aligned files to a model that translates lines."""

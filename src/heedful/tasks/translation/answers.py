@@ -1,0 +1,77 @@
+"""What a translation model is given, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from heedful.errors import UserError
+from heedful.tasks.translation.alignment import Alignment
+
+
+@dataclass(frozen=True)
+class TranslatedPiece:
+    """A piece of a text, its translation, and the white space before that."""
+
+    source: str
+    text: str
+    before: str
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
+
+    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
+    `alignment` holds pairs (source word, target word), if asked for. Of a text that was translated in pieces,
+    `pieces` holds them, and `score` is the sum of their log-probabilities.
+    """
+
+    text: str
+    score: float = 0.0
+    tokens: list[str] = field(default_factory=list)
+    token_scores: list[float] = field(default_factory=list)
+    alignment: Alignment | None = None
+    nbest: list[Translation] = field(default_factory=list)
+    pieces: list[TranslatedPiece] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        others = f", nbest of {len(self.nbest)}" if len(self.nbest) > 1 else ""
+        pieces = f", {len(self.pieces)} pieces" if self.pieces else ""
+        return f"Translation({self.text!r}, score={self.score:.4f}, {len(self.tokens)} tokens{pieces}{others})"
+
+
+@dataclass(frozen=True)
+class Score:
+    """The log-probability of a target text given its source, by token, and over the length penalty."""
+
+    log_probability: float
+    token_scores: list[float]
+    score: float
+
+    def __repr__(self) -> str:
+        return f"Score({self.score:.4f}, log_probability={self.log_probability:.4f}, {len(self.token_scores)} tokens)"
+
+
+class LongTextWarning(UserWarning):
+    """The text of that index was too long for the model, or for what it was trained on."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"text {self.index + 1} {self.args[0]}"
+
+
+def texts_as_list(texts: str | Iterable[str]) -> list[str]:
+    """One text, or several, as a list; what is not text is a UserError."""
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise UserError(f"the texts are {texts!r}: give a string, or several in a list")
+    found = list(texts)
+    for number, text in enumerate(found, 1):
+        if not isinstance(text, str):
+            raise UserError(f"text {number} is {text!r}, which is not a string")
+    return found

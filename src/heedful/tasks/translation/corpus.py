@@ -1,0 +1,226 @@
+"""Aligned files or TSV files as blocks of raw pairs that know their files and line numbers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from heedful.errors import UserError
+from heedful.tasks.translation.number_columns import refuse_number_columns
+from heedful.text.corpus_file import CorpusFile
+from heedful.text.row_layout import RECOGNISED, RowLayout, RowOptions, WantedColumns, find_layout, wanted_pair
+from heedful.text.rows import Row, read_rows
+from heedful.text.text_files import (
+    MAX_LINE_BYTES,
+    STANDARD_INPUT,
+    can_be_read_once_only,
+    expand_files,
+    language_from_name,
+    language_pair_from_name,
+    spool,
+)
+
+_Value = TypeVar("_Value")
+_ROWS_TOGETHER = 4096
+# Given for both sides of a row that was cut, by which the cleaning rules know it.
+_OVER_LONG = b" " * (MAX_LINE_BYTES + 1)
+
+
+@dataclass(frozen=True)
+class RawPairs:
+    """Consecutive pairs of raw lines, the names of their files, and the line number of the first."""
+
+    files: tuple[str, ...]
+    first_line: int
+    sources: list[bytes]
+    targets: list[bytes]
+    missing: tuple[int, ...] = ()  # places of rows with fewer than two columns
+    lines: tuple[int, ...] | None = None  # the line that each begins on, where that is not one after the other
+
+    def line(self, offset: int) -> int:
+        """The number of the line on which a pair begins."""
+        return self.first_line + offset if self.lines is None else self.lines[offset]
+
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """Sentence pairs in files: (source, target) couples of aligned files, or single table files."""
+
+    groups: tuple[tuple[CorpusFile, ...], ...]
+    source_language: str | None
+    target_language: str | None
+    row_options: RowOptions = RECOGNISED
+
+    @classmethod
+    def from_files(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+        encoding: str | None = None,
+    ) -> "ParallelCorpus":
+        """Source and target files (or patterns), the first aligned with the first, and so on."""
+        source_files, target_files = expand_files(sources), expand_files(targets)
+        if STANDARD_INPUT in source_files + target_files:
+            raise UserError("Standard input can only give a TSV (source, tab, target), not one side of a corpus.")
+        if len(source_files) != len(target_files):
+            raise UserError(
+                f"{len(source_files)} source files ({_listed(source_files)}) stand against "
+                f"{len(target_files)} target files ({_listed(target_files)}): each needs its counterpart."
+            )
+        if not source_files:
+            raise UserError("No files were given: name at least one source file and one target file.")
+        return cls(
+            tuple(
+                (CorpusFile(source, Path(source), encoding), CorpusFile(target, Path(target), encoding))
+                for source, target in zip(source_files, target_files, strict=True)
+            ),
+            source_language or _common([language_from_name(file) for file in source_files]),
+            target_language or _common([language_from_name(file) for file in target_files]),
+        )
+
+    @classmethod
+    def from_tsv(
+        cls,
+        files: Sequence[str],
+        source_language: str | None = None,
+        target_language: str | None = None,
+        encoding: str | None = None,
+        row_options: RowOptions = RECOGNISED,
+    ) -> "ParallelCorpus":
+        """Table files (or patterns): TSV, the first column being the source and the second the target, or see rows."""
+        expanded = expand_files(files)
+        if not expanded:
+            raise UserError("No files were given: name at least one TSV file.")
+        if expanded.count(STANDARD_INPUT) > 1:
+            raise UserError("Standard input can be given only once.")
+        source, target = _common([language_pair_from_name(file) for file in expanded]) or (None, None)
+        return cls(
+            tuple((CorpusFile(file, Path(file), encoding),) for file in expanded),
+            source_language or source,
+            target_language or target,
+            row_options,
+        )
+
+    @property
+    def files(self) -> list[CorpusFile]:
+        """All files, group by group."""
+        return [file for group in self.groups for file in group]
+
+    @property
+    def reads_standard_input(self) -> bool:
+        """Whether one of the files is standard input."""
+        return any(file.name == STANDARD_INPUT for file in self.files)
+
+    def spooled(self, folder: Path) -> "ParallelCorpus":
+        """The same corpus, standard input and pipes copied into a folder, so that it can be read twice."""
+        spooled: dict[str, Path] = {}
+        for file in self.files:
+            if can_be_read_once_only(file.name) and file.name not in spooled:
+                folder.mkdir(parents=True, exist_ok=True)
+                spooled[file.name] = folder / f"spooled-{len(spooled)}"
+                spool(file.name, spooled[file.name])
+        groups = tuple(
+            tuple(replace(file, path=spooled.get(file.name, file.path)) for file in group) for group in self.groups
+        )
+        return replace(self, groups=groups)
+
+    @property
+    def wanted(self) -> WantedColumns:
+        """The columns of the two sides."""
+        return wanted_pair(self.source_language, self.target_language)
+
+    def layouts(self) -> dict[str, RowLayout]:
+        """How each table file is laid out, if it is in another way than TSV usually is; for this they are looked at."""
+        tables = [group[0] for group in self.groups if len(group) == 1]
+        found = {file.shown_name: self._layout(file) for file in tables}
+        return {name: layout for name, layout in found.items() if not layout.is_usual(self.wanted)}
+
+    def _layout(self, file: CorpusFile) -> RowLayout:
+        layout = find_layout(file, self.row_options, self._wanted_of(file))
+        if self.row_options.columns is None:
+            refuse_number_columns(file, layout, self.wanted)
+        return layout
+
+    def _wanted_of(self, file: CorpusFile) -> WantedColumns:
+        """The columns of the two sides in one file, which may be named after other languages than the rest."""
+        source, target = language_pair_from_name(file.name) or (None, None)
+        return wanted_pair(self.source_language or source, self.target_language or target)
+
+    def blocks(self) -> Iterator[RawPairs]:
+        """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
+        layouts = self.layouts()
+        for group in self.groups:
+            if len(group) > 1:
+                yield from _aligned_blocks(*group)
+            elif group[0].shown_name in layouts:
+                yield from _row_blocks(group[0], layouts[group[0].shown_name])
+            else:
+                yield from _tsv_blocks(group[0])
+
+
+def _listed(files: list[str]) -> str:
+    return ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+
+
+def _common(values: list[_Value | None]) -> _Value | None:
+    return values[0] if all(value == values[0] for value in values) else None
+
+
+def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
+    line = 1
+    for lines in file.line_blocks():
+        # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
+        columns = [text.split(b"\t", 2) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
+        missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
+        for place in missing:
+            columns[place] = [columns[place][0], b""]
+        yield RawPairs(
+            (file.shown_name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
+        )
+        line += len(lines)
+
+
+def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
+    rows = read_rows(file, layout)
+    while some := list(islice(rows, _ROWS_TOGETHER)):
+        cells = [_pair_of(row) for row in some]
+        missing = tuple(place for place, pair in enumerate(cells) if pair is None)
+        # A row that lacks a column has what there is of it for its source, so that it is told from a blank line.
+        pairs = [
+            pair or [b"" if row.is_blank else b" ".join(row.cells) or b"?", b""]
+            for row, pair in zip(some, cells, strict=True)
+        ]
+        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+        lines = tuple(row.line for row in some)
+        yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, lines)
+
+
+def _pair_of(row: Row) -> list[bytes] | None:
+    if row.is_over_long:
+        return [_OVER_LONG, _OVER_LONG]
+    return row.cells if len(row.cells) >= 2 else None
+
+
+def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs]:
+    source_blocks, target_blocks = source.line_blocks(), target.line_blocks()
+    sources: list[bytes] = []
+    targets: list[bytes] = []
+    line = 1
+    while True:
+        sources = sources or next(source_blocks, [])
+        targets = targets or next(target_blocks, [])
+        size = min(len(sources), len(targets))
+        if size == 0:
+            break
+        yield RawPairs((source.name, target.name), line, sources[:size], targets[:size])
+        sources, targets, line = sources[size:], targets[size:], line + size
+    source_lines = line - 1 + len(sources) + sum(map(len, source_blocks))
+    target_lines = line - 1 + len(targets) + sum(map(len, target_blocks))
+    if source_lines != target_lines:
+        raise UserError(
+            f"{source.name} has {source_lines} lines but {target.name} has {target_lines}: "
+            "line by line they must be translations of each other."
+        )

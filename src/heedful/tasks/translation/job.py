@@ -1,0 +1,228 @@
+"""Learning to translate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from heedful.errors import UserError
+from heedful.model_folder import ModelConfig, model_card
+from heedful.prepared.progress import Progress
+from heedful.prepared.small_data import warning_of_few
+from heedful.tasks.job import Choice
+from heedful.tasks.starting_model import StartingModel, starting_model
+from heedful.tasks.task import LearningSettings
+from heedful.tasks.translation.corpus import ParallelCorpus
+from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, prepare_translation
+from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.report import REPORT_NAME
+from heedful.tasks.translation.task import TranslationTask
+from heedful.tasks.translation.training_lines import measure_lines
+from heedful.text.encodings import check_encoding
+from heedful.text.file_names import take_file_names
+from heedful.text.row_layout import RowOptions
+from heedful.text.tokenizer import Tokenizer
+
+FAMILIES = ("encoder_decoder", "recurrent")
+
+
+@dataclass(frozen=True)
+class TranslationData:
+    """The files to learn from: aligned source and target files, or table files; the held-out ones likewise.
+
+    `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files. `columns` (such
+    as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
+    """
+
+    files: ClassVar = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv", "from_model")
+    read_from_names: ClassVar = ("source_language", "target_language")
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    tsv: tuple[str, ...] = ()
+    valid_source: tuple[str, ...] = ()
+    valid_target: tuple[str, ...] = ()
+    valid_tsv: tuple[str, ...] = ()
+    source_language: str | None = None
+    target_language: str | None = None
+    from_model: str | None = None
+    encoding: str | None = None
+    columns: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+
+    @property
+    def start_folder(self) -> str | None:
+        """The model folder that the run starts from."""
+        return self.from_model
+
+    def __post_init__(self) -> None:
+        take_file_names(self, "source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families that translate; that of the model to start from, if there is one."""
+        start = self._starting_model()
+        return (start.config.family,) if start else FAMILIES
+
+    def _starting_model(self) -> StartingModel | None:
+        return starting_model(self.from_model, FAMILIES)
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing or do not go together."""
+        check_encoding(self.encoding)
+        self._row_options().check()
+        self._corpora()
+
+    def base_settings(self) -> dict[str, Any]:
+        """The settings of the model to start from; else the preset's are good."""
+        start = self._starting_model()
+        return start.settings() if start else {}
+
+    def prepare(
+        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+    ) -> PreparedTranslationJob:
+        """Clean, split and encode the pairs."""
+        corpus, valid = self._corpora()
+        longest = model_settings.get("max_length", PrepareOptions.max_length)
+        start = self._starting_model()
+        tokenizer = start.tokenizer() if start else None
+        options = PrepareOptions(None if start else model_settings.get("vocabulary_size"), longest)
+        data = prepare_translation(corpus, valid, folder, options, progress, tokenizer, expected_key)
+        languages = (corpus.source_language, corpus.target_language)
+        if start and languages == (None, None):
+            languages = (start.config.source_language, start.config.target_language)
+        return PreparedTranslationJob(data, languages, valid is not None, folder / REPORT_NAME, start)
+
+    def start(self, model: nn.Module) -> None:
+        """Copy the weights of the model to start from, if there is one."""
+        start = self._starting_model()
+        if start:
+            start.copy_to(model)
+
+    def _corpora(self) -> tuple[ParallelCorpus, ParallelCorpus | None]:
+        corpus = self._corpus("source", "target", "tsv")
+        if corpus is None:
+            raise UserError("no data: give --source and --target, or --tsv")
+        valid = self._corpus("valid_source", "valid_target", "valid_tsv")
+        if valid:  # a header may call its columns by the languages that the other files are named after
+            valid = replace(
+                valid,
+                source_language=valid.source_language or corpus.source_language,
+                target_language=valid.target_language or corpus.target_language,
+            )
+        return corpus, valid
+
+    def _corpus(self, source: str, target: str, tsv: str) -> ParallelCorpus | None:
+        """The corpus in the files that three fields name, or None if they name none."""
+        sources, targets, tables = (getattr(self, name) for name in (source, target, tsv))
+        languages = self.source_language, self.target_language
+        flags = [f"--{name.replace('_', '-')}" for name in (source, target, tsv)]
+        if tables and (sources or targets):
+            raise UserError(f"give {flags[0]} and {flags[1]}, or {flags[2]}, not both")
+        if tables:
+            return ParallelCorpus.from_tsv(tables, *languages, self.encoding, self._row_options())
+        if bool(sources) != bool(targets):
+            raise UserError(f"{flags[0]} and {flags[1]} go together: one of them is missing")
+        return ParallelCorpus.from_files(sources, targets, *languages, self.encoding) if sources else None
+
+    def _row_options(self) -> RowOptions:
+        return RowOptions(self.columns, self.header, self.delimiter)
+
+
+@dataclass(frozen=True)
+class PreparedTranslationJob:
+    """Sentence pairs that are ready to be learned from."""
+
+    data: PreparedTranslation
+    languages: tuple[str | None, str | None]
+    has_valid_files: bool
+    report: Path
+    starts_from: StartingModel | None
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.data.key
+
+    @property
+    def messages(self) -> list[str]:
+        """What was changed or left out, and what the run starts from, in words."""
+        summary = self.data.report
+        parts = {"training": summary.train_files, "validation": summary.valid_files}
+        messages = [*([self.data.remark] if self.data.remark else []), *summary.read_as]
+        messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
+        if any(counts and counts.hits for counts in parts.values()):
+            messages.append(f"every one of these lines is listed in {self.report}")
+        if self.starts_from:
+            messages.append(self.starts_from.message())
+        return messages + warning_of_few(len(self.data.train), "pairs")
+
+    @property
+    def num_tokens(self) -> int:
+        """Subwords of both sides, with an end each."""
+        train = self.data.train
+        return int(train.source_lengths.sum() + train.target_lengths.sum()) + 2 * len(train)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The joint vocabulary."""
+        return self.data.tokenizer
+
+    def preset(self, family: str, device: torch.device) -> str:
+        """A size that suits the amount of text and the machine."""
+        if family == "recurrent":
+            return "recurrent_tiny"
+        tokens = self.num_tokens
+        if device.type != "cpu" and tokens >= 50_000_000:
+            return "translation_big" if tokens >= 2_000_000_000 else "translation_base"
+        return "translation_tiny" if tokens < 3_000_000 else "translation_small"
+
+    def complete(self, settings: Any) -> Any:
+        """The settings with the vocabulary's size."""
+        if self.starts_from:
+            return settings
+        return replace(settings, vocabulary_size=self.tokenizer.vocabulary_size)
+
+    def choices(self) -> list[Choice]:
+        """What is known of the data."""
+        held_out = "given files" if self.has_valid_files else "by content hash"
+        vocabulary = "joint byte-level BPE, by the amount of text"
+        if self.starts_from:
+            vocabulary = f"of {self.starts_from.folder}"
+        return [
+            Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
+            Choice("held-out pairs", f"{len(self.data.valid):,}", held_out),
+            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", vocabulary),
+        ]
+
+    def task(self, model: TranslationModel, learning: LearningSettings) -> TranslationTask:
+        """Translation, as the training loop sees it."""
+        return TranslationTask(model, self.data, learning)
+
+    def model_config(self, family: str, settings: Any) -> ModelConfig:
+        """What the model folder says of the model."""
+        source, target = self.languages
+        train = self.data.train
+        lines = measure_lines(train.source_lengths, train.source_text, source)
+        return ModelConfig(
+            family, "translation", settings, source_language=source, target_language=target, training_lines=lines
+        )
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        languages = f"{config.source_language or 'source'} to {config.target_language or 'target'}"
+        return model_card(
+            name,
+            f"A model that translates {languages}, trained with heedful {config.heedful_version} on "
+            f"{len(self.data.train):,} sentence pairs.",
+            f"heedful translate {name} < in.txt > out.txt",
+            f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} subwords. Its training lines had "
+            f"{config.training_lines}; longer texts are translated by their sentences. "
+            "BLEU is with greedy search, on at most 200 held-out pairs.",
+            scores,
+        )

@@ -1,0 +1,243 @@
+"""Translating a stream of lines: as many lines out as in, in order, in bounded memory, by several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from heedful.decoding.options import DecodingOptions
+from heedful.errors import UserError
+from heedful.machine.memory import keep_freed_memory
+from heedful.tasks.loading import Precision, load_translator
+from heedful.tasks.translation.alignment import pharaoh
+from heedful.tasks.translation.answers import Translation
+from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, LongTextWarning, Translator
+from heedful.tasks.translation.recent_answers import Answer, Chunk, RecentAnswers
+from heedful.tasks.translation.segmentation import Split
+from heedful.text.text_files import BYTE_ORDER_MARK
+
+# Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
+CHUNK_LINES = 256
+# Different lines, the latest ones, that are not translated again when they come again.
+RECENT_LINES = 8192
+# Seconds to wait for another line before those that are there are translated.
+PATIENCE = 0.01
+
+
+@dataclass(frozen=True)
+class LineSettings:
+    """How lines are translated, and which columns are written."""
+
+    model: str
+    options: DecodingOptions
+    device: str = "auto"
+    precision: Precision = "fp32"
+    shortlist: bool = False
+    prefix: str = ""
+    scores: bool = False
+    alignment: bool = False
+    batch_size: int = DEFAULT_BATCH_SIZE
+    split: Split = "auto"
+    verbose: bool = False
+
+
+ReadBytes = Callable[[], bytes]
+
+
+def translate_lines(
+    settings: LineSettings,
+    workers: int,
+    read: ReadBytes,
+    write: Callable[[list[str], int], None],
+    remark: Callable[[int, str], None],
+) -> None:
+    """Translate lines to the end of the input.
+
+    `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
+    lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
+    """
+    work = _Work(settings, workers, write, remark)
+    others = set(multiprocessing.active_children())
+    # Samples are drawn anew for each line.
+    recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
+    first = 1
+    try:
+        for lines in chunks(read, CHUNK_LINES):
+            if lines is None:  # nothing more to read for now: hand out what there is
+                work.finish()
+                continue
+            if first == 1:
+                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            work.take(recent.look_up(first, lines))
+            first += len(lines)
+        work.finish()
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
+        ) from None
+    except BaseException:  # Ctrl-C too: nobody waits for the other chunks any more
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        if work.executor:
+            work.executor.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass
+class _Work:
+    """Chunks that are translated, here or by processes of their own, and handed out in order."""
+
+    settings: LineSettings
+    workers: int
+    write: Callable[[list[str], int], None]
+    remark: Callable[[int, str], None]
+    executor: ProcessPoolExecutor | None = None
+    pending: deque[tuple[Chunk, Future[list[Answer]]]] = field(default_factory=deque)
+
+    def take(self, chunk: Chunk) -> None:
+        """Translate a chunk, or have it translated: only long input is worth starting processes for."""
+        if self.executor is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
+            self.executor = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"), _start_worker)
+        if self.executor is None:
+            self._hand_out(chunk, translate_chunk(self.settings, chunk.first, chunk.new_lines))
+            return
+        future = self.executor.submit(translate_chunk, self.settings, chunk.first, chunk.new_lines)
+        self.pending.append((chunk, future))
+        self.finish(2 * self.workers)
+
+    def finish(self, but: int = 0) -> None:
+        """Wait for all chunks, the oldest first, but for so many, and hand them out."""
+        while len(self.pending) > but:
+            chunk, future = self.pending.popleft()
+            self._hand_out(chunk, future.result())
+
+    def _hand_out(self, chunk: Chunk, found: list[Answer]) -> None:
+        chunk.fill(found)
+        for number, answer in enumerate(chunk.answers, chunk.first):
+            for text in answer.remarks:
+                self.remark(number, text)
+        self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
+
+
+def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
+    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
+    # A line, the end (None), or what went wrong in reading.
+    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
+    threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
+    line: bytes | Exception | None = b""
+    while line is not None:
+        try:
+            line = lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            yield None
+            line = lines.get()
+        chunk: list[bytes] = []
+        while line is not None:
+            if isinstance(line, Exception):
+                raise line
+            chunk.append(line)
+            if len(chunk) == size:
+                break
+            try:
+                line = lines.get(timeout=PATIENCE)
+            except queue.Empty:
+                break
+        if chunk:
+            yield chunk
+
+
+def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
+    try:
+        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
+        while block := read():
+            first, *others = block.split(b"\n")
+            parts.append(first)
+            for piece in others:
+                lines.put(b"".join(parts))
+                parts = [piece]
+        if rest := b"".join(parts):
+            lines.put(rest)
+        lines.put(None)
+    except Exception as error:  # it is raised where the lines are taken
+        lines.put(error)
+
+
+def _start_worker() -> None:
+    """Keep freed memory, let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
+    keep_freed_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+@lru_cache(maxsize=1)
+def cached_translator(model: str, device: str, precision: Precision, shortlist: bool) -> Translator:
+    """The model of that folder, loaded once a process."""
+    return load_translator(model, device, precision, shortlist)
+
+
+def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[Answer]:
+    """Translate some lines, of which the first has the number `first`, in whatever process this is."""
+    translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
+    remarks: list[list[str]] = [[] for _ in raw_lines]
+    texts = []
+    for raw, about in zip(raw_lines, remarks, strict=True):
+        raw = raw.removesuffix(b"\r")
+        try:
+            texts.append(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            texts.append(raw.decode("utf-8", "replace"))
+            about.append("is not valid UTF-8: the bytes that are not are read as U+FFFD")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LongTextWarning)
+        translations = translator.translate(
+            texts,
+            settings.options,
+            prefix=settings.prefix,
+            alignment=settings.alignment,
+            split=settings.split,
+            batch_size=settings.batch_size,
+            first_index=first,
+        )
+    for each in caught:
+        if isinstance(each.message, LongTextWarning):
+            remarks[each.message.index].append(each.message.args[0])
+    for translation, about in zip(translations, remarks, strict=True):
+        if settings.verbose and translation.pieces:
+            about.append(_split_remark(translation))
+    return [Answer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
+
+
+def _split_remark(translation: Translation) -> str:
+    sources = [f"{each.source[:30]}..." if len(each.source) > 32 else each.source for each in translation.pieces]
+    return f"was split into {len(sources)} pieces: " + " | ".join(sources)
+
+
+def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
+    """The `nbest` lines of one input line; ranks that there are no hypotheses for give blank lines."""
+    lines = []
+    for each in (translation.nbest or [translation])[: settings.options.nbest]:
+        columns = [each.text]
+        if settings.scores:
+            columns.append(f"{each.score:.6f}" if each.tokens or each.token_scores else "")
+        if settings.alignment:
+            columns.append(pharaoh(each.alignment or []))
+        lines.append("\t".join(columns) if any(columns) else "")
+    return lines + [""] * (settings.options.nbest - len(lines))

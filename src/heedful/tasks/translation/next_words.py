@@ -1,0 +1,93 @@
+"""What else could come after a beginning of a translation: the likeliest next words."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heedful.decoding.hypothesis import Request
+from heedful.decoding.lane import Progress
+from heedful.decoding.options import DecodingOptions
+from heedful.decoding.scheduler import decode_stepwise
+from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.tasks.translation.model import TranslationModel
+from heedful.text.tokenizer import Tokenizer
+
+# A word has no more subwords than this; scripts that write without spaces would not come to an end.
+MOST_SUBWORDS = 12
+
+
+@dataclass(frozen=True)
+class NextWord:
+    """A word, with the space before it if it has one, and its probability."""
+
+    text: str
+    probability: float
+
+
+class NextWords:
+    """Takes the likeliest next tokens, and completes each to a word."""
+
+    def __init__(
+        self, model: TranslationModel, tokenizer: Tokenizer, source: Sequence[int], prefix: Sequence[int]
+    ) -> None:
+        self.model, self.tokenizer, self.source, self.prefix = model, tokenizer, source, list(prefix)
+        self.start = tokenizer.decode(prefix)
+        # For each word its tokens and their log-probabilities.
+        self.words: list[list[tuple[int, float]]] = []
+
+    def find(self, count: int) -> list[NextWord]:
+        """Up to `count` words, the likeliest first."""
+        with one_thread(), flushed_denormals():
+            self._complete(self._first_tokens(count))
+        found: dict[str, float] = {}
+        for word in self.words:
+            text, probability = self._text([token for token, _ in word]), math.exp(sum(score for _, score in word))
+            # Another way to spell the same word in subwords adds to it.
+            found[text] = found.get(text, 0.0) + probability
+        words = [NextWord(text, probability) for text, probability in found.items() if text.strip()]
+        return sorted(words, key=lambda word: -word.probability)
+
+    def _first_tokens(self, count: int) -> list[int]:
+        first: list[int] = []
+
+        def watch(progress: Progress) -> bool:
+            if len(progress.tokens) <= len(self.prefix):
+                return True
+            first.extend(token for token, _ in progress.likeliest(count))
+            return False
+
+        # The end is no word: it is not to come before the next one.
+        options = DecodingOptions(beam=1, min_length=len(self.prefix) + 1)
+        list(decode_stepwise(self.model, [Request(0, self.source, self.prefix)], options, 1, watch))
+        return first
+
+    def _complete(self, first: list[int]) -> None:
+        self.words = [[] for _ in first]
+        requests = [Request(n, self.source, [*self.prefix, token]) for n, token in enumerate(first)]
+        if requests:
+            list(decode_stepwise(self.model, requests, DecodingOptions(beam=1), len(requests), self._watch))
+
+    def _watch(self, progress: Progress) -> bool:
+        """Take in a token of a word; False when it belongs to the next one."""
+        token, score = progress.last
+        word = self.words[progress.index]
+        if len(progress.tokens) <= len(self.prefix):
+            return True
+        if word and not self._goes_on(token):
+            return False
+        word.append((token, score))
+        return len(word) < MOST_SUBWORDS
+
+    def _goes_on(self, token: int) -> bool:
+        """Whether a token goes on with the word before it: with a letter, or with a part of one."""
+        text = self.tokenizer.token_bytes(token).decode("utf-8", "replace")
+        return text[:1] == "\ufffd" or unicodedata.category(text[:1] or " ")[0] in "LM"
+
+    def _text(self, word: list[int]) -> str:
+        whole = self.tokenizer.decode([*self.prefix, *word])
+        if whole.startswith(self.start):
+            return whole[len(self.start) :]
+        return b"".join(map(self.tokenizer.token_bytes, word)).decode("utf-8", "replace")

@@ -1,0 +1,94 @@
+"""A text in pieces, as it is decoded, and its translation put together from theirs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from heedful.decoding.hypothesis import Request
+from heedful.tasks.translation.alignment import Alignment
+from heedful.tasks.translation.answers import TranslatedPiece, Translation
+from heedful.tasks.translation.segmentation import Piece, space_between
+from heedful.text.tokenizer import words
+
+
+@dataclass(frozen=True)
+class Start:
+    """The ids that the translation of a piece is to begin with; if it is `whole`, nothing comes after them."""
+
+    ids: Sequence[int] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """A text in pieces, the token ids of each, and how its translation is to begin."""
+
+    pieces: list[Piece]
+    sources: list[list[int]]
+    starts: list[Start]
+
+    def requests(self, indices: Iterable[int]) -> list[Request]:
+        """What is to be decoded, a piece each; a text may be blank, and have none."""
+        numbered = zip(indices, self.sources, self.starts, strict=False)  # there may be more indices than pieces
+        return [
+            Request(index, source, start.ids, len(start.ids) if start.whole else None)
+            for index, source, start in numbered
+        ]
+
+
+def join_pieces(pieces: list[Piece], translations: list[Translation], ranked: bool) -> Translation:
+    """The translation of a text from those of its pieces; hypotheses that are not ranked are samples."""
+    if len(translations) == 1:
+        return translations[0]
+    if not translations:
+        return Translation("")
+    best_of = [each.nbest for each in translations]
+    choices = _best_sums(best_of) if ranked else list(zip(*best_of, strict=False))
+    nbest = [_join_hypotheses(pieces, choice) for choice in choices]
+    best = nbest[0]
+    return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest, best.pieces)
+
+
+def _best_sums(best_of: list[list[Translation]]) -> list[Sequence[Translation]]:
+    """Choices of a hypothesis for each piece: the best of each, then those with the largest sums of log-probabilities.
+
+    The first is the same whatever the number of hypotheses; a shorter one of a piece may well have the larger sum.
+    """
+    count = max(map(len, best_of))
+    sums: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    for hypotheses in best_of:
+        scores = [sum(each.token_scores) for each in hypotheses]
+        sums = [(total + score, (*ranks, rank)) for total, ranks in sums for rank, score in enumerate(scores)]
+        sums = heapq.nlargest(count, sums, key=lambda each: each[0])
+    first = (0,) * len(best_of)
+    chosen = [first, *(ranks for _, ranks in sums if ranks != first)][:count]
+    return [[each[rank] for each, rank in zip(best_of, ranks, strict=True)] for ranks in chosen]
+
+
+def _join_hypotheses(pieces: list[Piece], hypotheses: Sequence[Translation]) -> Translation:
+    alignment: Alignment | None = None if hypotheses[0].alignment is None else []
+    joined: list[TranslatedPiece] = []
+    offsets = [0, 0]
+    source, target = "", ""
+    for piece, hypothesis in zip(pieces, hypotheses, strict=True):
+        between = space_between(piece, source, target) if joined else ""
+        joined.append(TranslatedPiece(piece.text, hypothesis.text, between))
+        if alignment is not None:
+            # A piece that is cut out of a word goes on with the word that came before it.
+            goes_on = [bool(source) and not piece.before, bool(target) and not between]
+            shifts = [offset - each for offset, each in zip(offsets, goes_on, strict=True)]
+            alignment += [(s + shifts[0], t + shifts[1]) for s, t in hypothesis.alignment or []]
+            offsets = [
+                shift + len(words(text)) for shift, text in zip(shifts, (piece.text, hypothesis.text), strict=True)
+            ]
+        source, target = piece.text, hypothesis.text or target
+    return Translation(
+        "".join(each.before + each.text for each in joined),
+        sum(score for each in hypotheses for score in each.token_scores),
+        [token for each in hypotheses for token in each.tokens],
+        [score for each in hypotheses for score in each.token_scores],
+        alignment,
+        pieces=joined,
+    )

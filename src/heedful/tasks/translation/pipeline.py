@@ -1,0 +1,284 @@
+"""A translation model, ready to use."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import overload
+
+from heedful.config import require
+from heedful.decoding.hypothesis import Hypothesis, Request
+from heedful.decoding.options import (
+    DEFAULT_BEAM,
+    DEFAULT_LENGTH_PENALTY,
+    DecodingOptions,
+    search_options,
+)
+from heedful.decoding.scheduler import decode
+from heedful.errors import UserError
+from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.model_folder import LoadedModel
+from heedful.models.memory_plan import sentences_that_fit
+from heedful.tasks.described import Described
+from heedful.tasks.translation.alignment import Aligner, Alignment
+from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
+from heedful.tasks.translation.answers import Score as Score
+from heedful.tasks.translation.answers import Translation as Translation
+from heedful.tasks.translation.answers import texts_as_list
+from heedful.tasks.translation.attention import translation_attention
+from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.next_words import NextWord, NextWords
+from heedful.tasks.translation.pieces import PreparedText, Start, join_pieces
+from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
+from heedful.text.cleaning import clean_text
+from heedful.text.sentences import sentence_spans
+from heedful.text.tokenizer import Tokenizer
+
+# What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
+# separate its columns.
+_BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+DEFAULT_BATCH_SIZE = 128
+# A request's number is that of its text times this, plus that of its piece.
+MOST_PIECES = 2**20
+
+
+class Translator(Described):
+    """A translation model, ready to use."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model: TranslationModel = loaded.network
+        self.config = loaded.config
+        self.name = loaded.name
+        self.tokenizer: Tokenizer = loaded.text_tokenizer
+        self._aligner: Aligner | None = None
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        split: Split = "auto",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        split: Split = "auto",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        prefix: str = "",
+        alignment: bool = False,
+        split: Split = "auto",
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        first_index: int = 0,
+    ) -> Translation | list[Translation]:
+        """Translate texts, in order, or one text; `options` has all of the search, in place of `beam` and `nbest`.
+
+        A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated
+        in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is
+        longer than the model can take. A text that comes again is not decoded again, unless samples are drawn.
+        `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
+        longer series: samples are drawn by seed and number.
+        """
+        lines = texts_as_list(texts)
+        options = search_options(options, beam, nbest)
+        prepared = self.prepare(lines, prefix, split)
+        requests = [
+            request
+            for number, each in enumerate(prepared, first_index)
+            for request in each.requests(range(number * MOST_PIECES, (number + 1) * MOST_PIECES))
+        ]
+        distinct, numbers = _distinct(requests, options)
+        with one_thread(), flushed_denormals():
+            at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
+            decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
+            found = {each.index: self.translated(each.source, decoded[each.index], alignment) for each in distinct}
+        results = (found[number] for number in numbers)
+        ranked = options.sampling is None
+        joined = [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
+        return joined[0] if isinstance(texts, str) else joined
+
+    def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[PreparedText]:
+        """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
+        split = check_split(split)
+        texts = [[clean_text(row) for row in line.strip().split("\n")] for line in lines]
+        whole = iter(self.tokenizer.encode_batch([row for rows in texts for row in rows if row]))
+        splitter = self._splitter()
+        prepared = []
+        for index, rows in enumerate(texts):
+            ids = list(islice(whole, sum(map(bool, rows))))
+            line = join_lines(
+                rows, [splitter.split(row, len(each), split) for row, each in zip(filter(None, rows), ids, strict=True)]
+            )
+            self._warn_of_length(index, line)
+            if len(line.pieces) > 1:
+                ids = self.tokenizer.encode_batch([piece.text for piece in line.pieces])
+            prepared.append(PreparedText(line.pieces, ids, self._starts(prefix, len(line.pieces))))
+        return prepared
+
+    def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:
+        """The ids of a text and its translation: by pieces, where that has as many sentences, and else as a whole."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LongTextWarning)
+            (prepared,) = self.prepare([source], split=split)
+        text = clean_text(target)
+        spans = sentence_spans(text, self.config.target_language)
+        if len(prepared.pieces) > 1 and len(spans) == len(prepared.pieces):
+            targets = self.tokenizer.encode_batch([text[start:end] for start, end in spans])
+            return list(zip(prepared.sources, targets, strict=True))
+        return [(self.tokenizer.encode(clean_text(source)), self.tokenizer.encode(text))]
+
+    def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
+        """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
+        require(count, "count", 1)
+        (prepared,) = self.prepare([text], prefix)
+        if not prepared.sources:
+            return []
+        place = next(n for n, start in enumerate(prepared.starts) if not start.whole)
+        found = NextWords(self.model, self.tokenizer, prepared.sources[place], prepared.starts[place].ids).find(count)
+        if prefix[-1:].isspace():
+            found = [replace(word, text=word.text.removeprefix(" ")) for word in found]
+        return found
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        """Target tokens as one line of text."""
+        return _BREAKS.sub(" ", self.tokenizer.decode(tokens))
+
+    def attention(
+        self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto"
+    ) -> AttentionMaps:
+        """What the model attends to while it translates a text, into `target` or what it finds itself.
+
+        In a text that is translated in pieces, none attends to another.
+        """
+        return translation_attention(self, text, target, beam, split)
+
+    def _splitter(self) -> Splitter:
+        def count(texts: list[str]) -> list[int]:
+            return [len(ids) for ids in self.tokenizer.encode_batch(texts)]
+
+        return Splitter(count, self.model.max_length, self.config.source_language, self.config.training_lines)
+
+    def _warn_of_length(self, index: int, line: SplitLine) -> None:
+        """Warn of a piece that the model cannot take, or that is longer than all lines of its training."""
+        most, seen = self.model.max_length, self.config.training_lines
+        size = f"has {line.longest} subwords" + (" in one sentence" if len(line.pieces) > 1 else "")
+        if line.longest > most:
+            size = f"has {line.longest} subwords without a sentence end"
+            text = f"{size}, and the model takes {most}: translated in {len(line.pieces)} pieces"
+        elif seen and line.longest > seen.subwords_most:
+            text = f"{size}, but the longest training line had {seen.subwords_most}: some of it may be lost"
+        elif seen and len(line.pieces) > 1 and line.longest > seen.subwords_99:
+            text = f"{size}, but 99 % of the training lines had at most {seen.subwords_99}: some of it may be lost"
+        else:
+            return
+        warnings.warn(LongTextWarning(index, text), stacklevel=3)
+
+    def _starts(self, prefix: str, pieces: int) -> list[Start]:
+        """How the translation of each piece begins: the pieces take the sentences of the prefix, one after another."""
+        text = clean_text(prefix)
+        if not text or not pieces:
+            return [Start()] * pieces
+        if getattr(self.model, "shortlist", None):
+            raise UserError("a prefix may need any subword: load the model without its shortlist")
+        language = self.config.target_language
+        ends = [end for _, end in sentence_spans(text, language)]
+        # What comes after a full stop and a space belongs to the next piece.
+        if not (prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)):
+            ends.pop()
+        ends = ends[: pieces - 1]
+        parts = [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)])]
+        starts = [Start(ids, place < len(ends)) for place, ids in enumerate(self.tokenizer.encode_batch(parts))]
+        longest = max(len(start.ids) for start in starts)
+        if longest > self.model.max_length:
+            raise UserError(
+                f"the prefix has {longest} subwords, more than the {self.model.max_length} that the model takes"
+            )
+        return starts + [Start()] * (pieces - len(starts))
+
+    def translated(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
+        """The translation of a piece, from the hypotheses that a search found for it."""
+        alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
+        if alignment:
+            self._aligner = self._aligner or Aligner(self.model, self.tokenizer)
+            alignments = self._aligner.align([list(source)] * len(hypotheses), [each.tokens for each in hypotheses])
+        nbest = [
+            Translation(
+                self.text_of(each.tokens),
+                each.score,
+                [self.tokenizer.token_text(token) for token in each.tokens],
+                each.token_scores,
+                pairs,
+            )
+            for each, pairs in zip(hypotheses, alignments, strict=True)
+        ]
+        best = nbest[0]
+        return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest)
+
+    @overload
+    def score(self, sources: str, targets: str, *, length_penalty: float = ..., first_index: int = ...) -> Score: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, length_penalty: float = ..., first_index: int = ...
+    ) -> list[Score]: ...
+
+    def score(
+        self,
+        sources: str | Sequence[str],
+        targets: str | Sequence[str],
+        *,
+        length_penalty: float = DEFAULT_LENGTH_PENALTY,
+        first_index: int = 0,
+    ) -> Score | list[Score]:
+        """The log-probabilities of given translations, or of one, and their scores as decoding has them.
+
+        `first_index` is the number of the pairs before these, in a longer series.
+        """
+        DecodingOptions(length_penalty=length_penalty)  # checks it
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise UserError("one text, but several of the other side: give one of each, or a list of each")
+        from heedful.tasks.translation.scoring import score_pairs  # here: translating must not wait for it
+
+        return score_pairs(self, sources, targets, length_penalty, first_index)
+
+
+def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
+    """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
+
+    A search finds the same for the same ids. Samples are drawn by number: there, none stands for another.
+    """
+    if options.sampling is not None:
+        return requests, [request.index for request in requests]
+    first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
+    numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
+    return list(first.values()), numbers

@@ -1,0 +1,147 @@
+"""Splitting a line into pieces like the lines that a model was trained on."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from heedful.config import nearest
+from heedful.errors import UserError
+from heedful.tasks.translation.training_lines import TrainingLines
+from heedful.text.sentences import Span, loose_spans, sentence_spans
+
+# `auto` splits lines that are unlike those of the training, `sentences` all, `none` what the model cannot take.
+Split = Literal["auto", "sentences", "none"]
+
+_WORD = re.compile(r"\S+")
+_WIDE_END = re.compile("[。！？]$")
+
+Count = Callable[[list[str]], list[int]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a line, and the white space before it, if there is any."""
+
+    text: str
+    before: str
+
+
+@dataclass(frozen=True)
+class SplitLine:
+    """The pieces of a line; `longest` is the most subwords of one, before those that the model cannot take were cut."""
+
+    pieces: list[Piece]
+    longest: int
+
+
+def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
+    """The pieces of a text of several lines, blank ones among them: its line breaks stay between the pieces."""
+    pieces: list[Piece] = []
+    found, breaks = iter(split), 0
+    for row in rows:
+        if row:
+            first, *others = next(found).pieces
+            pieces += [Piece(first.text, "\n" * breaks if pieces else ""), *others]
+            breaks = 0
+        breaks += 1
+    return SplitLine(pieces, max((each.longest for each in split), default=0))
+
+
+def check_split(split: str) -> Split:
+    """The way to split lines that has this name."""
+    for known in get_args(Split):
+        if split == known:
+            return known
+    raise UserError(f"split is {split!r}: {nearest(split, list(get_args(Split)))}")
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Splits lines for one model: `count` gives the subwords of texts, `longest` is the most that the model takes.
+
+    A model that does not record the lines of its training is taken to have seen one sentence per line.
+    """
+
+    count: Count
+    longest: int
+    language: str | None
+    seen: TrainingLines | None
+
+    def split(self, line: str, subwords: int, split: Split) -> SplitLine:
+        """The line, which has so many subwords, or its pieces: sentences, and parts of those that are too long."""
+        if split == "none" and subwords <= self.longest:
+            return SplitLine([Piece(line, "")], subwords)
+        sentences = sentence_spans(line, self.language)
+        usual = min(self.longest, self.seen.subwords_99) if self.seen else self.longest
+        if split == "auto" and subwords <= usual and len(sentences) <= (self.seen.sentences_99 if self.seen else 1):
+            return SplitLine([Piece(line, "")], subwords)
+        most = 1 if split == "sentences" or not self.seen else self.seen.sentences_median
+        if split == "none":
+            usual, most = self.longest, len(sentences)
+        sizes = self.count([line[start:end] for start, end in sentences])
+        packed = [
+            part
+            for span, size in self._with_sizes(line, _packed(sentences, sizes, most, usual))
+            for part in ([span] if size <= usual or split == "none" else self._loosely_cut(line, span, usual))
+        ]
+        packed_sizes = self.count([line[start:end] for start, end in packed])
+        spans = [
+            part
+            for span, size in zip(packed, packed_sizes, strict=True)
+            for part in ([span] if size <= self.longest else self._cut(line, span))
+        ]
+        ends = [spans[0][0], *(end for _, end in spans)]
+        pieces = [Piece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
+        return SplitLine(pieces, max(packed_sizes))
+
+    def _with_sizes(self, line: str, spans: list[Span]) -> list[tuple[Span, int]]:
+        return list(zip(spans, self.count([line[start:end] for start, end in spans]), strict=True))
+
+    def _loosely_cut(self, line: str, span: Span, usual: int) -> list[Span]:
+        """A sentence that is longer than those of the training, at signs that may end a part of it."""
+        parts = loose_spans(line, span)
+        sizes = self.count([line[start:end] for start, end in parts])
+        return _packed(parts, sizes, len(parts), usual)
+
+    def _cut(self, line: str, span: Span) -> list[Span]:
+        """The parts of a span that the model cannot take: cut at spaces, and else anywhere."""
+        words = [match.span() for match in _WORD.finditer(line, *span)]
+        sizes = self.count([line[start:end] for start, end in words])
+        packed = _packed(words, sizes, len(words), self.longest)
+        return [part for each in packed for part in self._halves(line, each)]
+
+    def _halves(self, line: str, span: Span) -> list[Span]:
+        """Halves of halves, until every one fits."""
+        start, end = span
+        if end - start < 2 or self.count([line[start:end]])[0] <= self.longest:
+            return [span]
+        middle = (start + end) // 2
+        return self._halves(line, (start, middle)) + self._halves(line, (middle, end))
+
+
+def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[Span]:
+    """Neighbours joined, up to `most` of them, as long as their sizes fit into the room."""
+    packed: list[Span] = []
+    joined, taken = most, 0
+    for (start, end), size in zip(spans, sizes, strict=True):
+        if joined < most and taken + size <= room:
+            packed[-1] = (packed[-1][0], end)
+            joined, taken = joined + 1, taken + size
+        else:
+            packed.append((start, end))
+            joined, taken = 1, size
+    return packed
+
+
+def space_between(piece: Piece, source: str, target: str) -> str:
+    """What stands between two pieces of a translation, after its beginnings in source and target: the source's space.
+
+    Scripts that end a sentence without a space are translated into some that need one.
+    """
+    ends_sentence = not piece.before and _WIDE_END.search(source)
+    wide = unicodedata.east_asian_width(target[-1:] or "W") in "WF"
+    return " " if ends_sentence and not wide else piece.before

@@ -1,0 +1,1 @@
+"""Text files and what they become: lines, rows, clean text, tokens."""

@@ -1,0 +1,146 @@
+"""The rows of table files, one by one, in bounded memory, each with the number of the line that it begins on."""
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from heedful.errors import UserError
+from heedful.text.corpus_file import CorpusFile
+from heedful.text.row_layout import RowLayout
+from heedful.text.text_files import MAX_LINE_BYTES
+
+
+class Row(NamedTuple):
+    """The wanted cells of a row, as far as it has them, without line breaks; and the line that it begins on."""
+
+    line: int
+    cells: list[bytes]
+    is_blank: bool = False
+    is_over_long: bool = False
+
+
+def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+    """All rows of a file but its header; blank lines are rows without cells.
+
+    A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
+    on control characters then make a space.
+    """
+    rows = {"plain": _plain_rows, "csv": _csv_rows, "json": _json_rows}[layout.kind](file, layout)
+    if layout.header:
+        next((row for row in rows if not row.is_blank), None)
+    return rows
+
+
+def _plain_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+    number = 0
+    most = 1 + max(column for column in layout.columns if isinstance(column, int))
+    delimiter = layout.delimiter.encode()
+    for lines in file.line_blocks():
+        for raw in lines:
+            number += 1
+            over_long = len(raw) > MAX_LINE_BYTES
+            raw = raw[:MAX_LINE_BYTES]
+            if not raw.strip():
+                yield Row(number, [], is_blank=True)
+                continue
+            if delimiter == b" ":
+                cells = raw.split(None, 1) if layout.takes_rest else raw.split()
+            else:
+                cells = raw.split(delimiter, most)
+            yield Row(number, _chosen(cells, layout), is_over_long=over_long)
+
+
+def _chosen(cells: list[bytes], layout: RowLayout) -> list[bytes]:
+    """The cells in the wanted columns, until one is missing."""
+    if layout.cells not in (None, len(cells)):
+        return []
+    chosen = []
+    for column in layout.columns:
+        assert isinstance(column, int)
+        if column >= len(cells):
+            break
+        chosen.append(cells[column])
+    return chosen
+
+
+def _csv_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+    over_long: list[int] = []
+
+    def lines() -> Iterator[str]:
+        number = 0
+        for block in file.line_blocks():
+            for raw in block:
+                number += 1
+                if len(raw) > MAX_LINE_BYTES:  # it was cut, perhaps inside a quoted field
+                    over_long.append(number)
+                    raw = b""
+                # A carriage return within a line ends none, but the reader would take it to.
+                yield raw.replace(b"\r", b"\x0b").decode("utf-8", "surrogateescape") + "\n"
+
+    reader = csv.reader(lines(), delimiter=layout.delimiter, strict=True)
+    while True:
+        first = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UserError(
+                f"{file.shown_name}, line {first}: this is not valid CSV ({error}): is a quotation mark missing?"
+            ) from None
+        if over_long:
+            over_long.clear()
+            yield Row(first, [], is_over_long=True)
+        elif not any(cell.strip() for cell in cells):
+            yield Row(first, [], is_blank=True)
+        else:
+            raw = [cell.replace("\n", "\r").encode("utf-8", "surrogateescape") for cell in cells]
+            yield Row(first, _chosen(raw, layout))
+
+
+def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+    number = 0
+    for lines in file.line_blocks():
+        for raw in lines:
+            number += 1
+            if len(raw) > MAX_LINE_BYTES:
+                yield Row(number, [], is_over_long=True)
+            elif not raw.strip():
+                yield Row(number, [], is_blank=True)
+            else:
+                yield from _rows_of_object(number, raw, layout)
+
+
+def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[Row]:
+    """The row of an object; of one that holds lists, as sentences of words and tags do, a row per place and a blank."""
+    try:
+        content = json.loads(raw.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        content = None
+    values = [_value(content, str(column)) for column in layout.columns]
+    if values and all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1:
+        for together in zip(*values, strict=True):
+            yield Row(number, _cells(list(together)))
+        yield Row(number, [], is_blank=True)
+    else:
+        yield Row(number, _cells(values))
+
+
+def _value(content: Any, name: str) -> Any:
+    """What an object holds under a name, or under one inside another, as in translation.en."""
+    if isinstance(content, dict) and name in content:
+        return content[name]
+    outer, dot, inner = name.partition(".")
+    return _value(content[outer], inner) if dot and isinstance(content, dict) and outer in content else None
+
+
+def _cells(values: list[Any]) -> list[bytes]:
+    """Strings and numbers as text, until something is neither."""
+    cells = []
+    for value in values:
+        if not isinstance(value, str | int | float):
+            break
+        text = value if isinstance(value, str) else json.dumps(value)
+        cells.append(text.replace("\n", "\r").encode("utf-8", "surrogatepass"))
+    return cells

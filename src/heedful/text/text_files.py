@@ -1,0 +1,196 @@
+"""Lines of text files as bytes: plain, gzip or xz, one rule for where a line ends, bounded memory."""
+
+import glob
+import gzip
+import lzma
+import re
+import shutil
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.text.encodings import as_utf8
+
+STANDARD_INPUT = "-"
+_Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
+
+# A longer line is cut while it is read, so that one huge line cannot fill the memory. What the reader
+# gives is then one byte longer than this, by which the cleaning rules know it.
+MAX_LINE_BYTES = 65_536
+
+_BLOCK_BYTES = 1 << 19
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Neither of the two can begin valid UTF-8 text, so the first bytes decide how a file is read.
+_FIRST_BYTES = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
+
+_TWO_LETTER_CODES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
+    "dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id "
+    "ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu "
+    "lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu "
+    "rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to "
+    "tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
+# Endings of three letters that could be mistaken for a three-letter code.
+_OTHER_ENDINGS = (
+    "bak bin bpe csv dat dev doc htm ids log lst new old out pdf ref sgm src srt tgt tmp tmx tok trg tst val "
+    "vtt xlf xml zip"
+)
+_LANGUAGES = frozenset(_TWO_LETTER_CODES.split())
+_NOT_LANGUAGES = frozenset(_OTHER_ENDINGS.split())
+_LANGUAGE = re.compile(r"([a-z]{2,3})([_-][A-Z][a-z]{3})?([_-]([A-Z]{2}|[0-9]{3}))?")
+# Say nothing about the language.
+_NEUTRAL_ENDINGS = frozenset({"gz", "xz", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "text", "raw"})
+
+
+def expand_files(patterns: Sequence[str]) -> list[str]:
+    """The files that names and glob patterns stand for, in the order given, each pattern's matches sorted."""
+    files: list[str] = []
+    for pattern in patterns:
+        if pattern == STANDARD_INPUT or Path(pattern).exists():
+            files.append(pattern)
+        elif glob.has_magic(pattern):
+            found = glob.glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob refuses absolute patterns)
+            matches = sorted(match for match in found if not Path(match).is_dir())
+            if not matches:
+                raise UserError(f"No file matches {pattern}: check the pattern and the folder.")
+            files.extend(matches)
+        else:
+            raise UserError(f"There is no file {pattern}: check the name and the folder.")
+    for file in files:
+        if Path(file).is_dir():
+            raise UserError(f"{file} is a folder: name a file, or a pattern such as {Path(file) / '*'}.")
+    return files
+
+
+def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[list[bytes]]:
+    """Consecutive lines of a file in non-empty lists of bounded size, as UTF-8, without their line ends.
+
+    Only a newline, with an optional carriage return before it, ends a line; the last line may lack it. A
+    byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later.
+    Errors call the file by `name`.
+    """
+    rest = b""
+    for block in unpacked_blocks(path, encoding, name):
+        text = rest + block
+        lines = text.split(b"\n")
+        # One byte more than the cut line needs: the carriage return of a line that just fits.
+        rest = lines.pop()[: MAX_LINE_BYTES + 2]
+        if b"\r" in text:
+            lines = [line.removesuffix(b"\r") for line in lines]
+        if lines:
+            yield _cut(lines)
+    if rest:
+        yield _cut([rest])
+
+
+def _cut(lines: list[bytes]) -> list[bytes]:
+    if max(map(len, lines)) <= MAX_LINE_BYTES:
+        return lines
+    return [line[: MAX_LINE_BYTES + 1] for line in lines]
+
+
+def read_lines(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
+    """The lines of a file one by one, by the rules of read_line_blocks."""
+    for lines in read_line_blocks(path, encoding, name):
+        yield from lines
+
+
+def unpacked_blocks(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
+    """The unpacked text of a file as UTF-8, without a byte order mark; every failure names the file."""
+    return as_utf8(unpacked_bytes(path), name or path, encoding)
+
+
+def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
+    """The unpacked bytes of a file, whatever they are; every failure names the file."""
+    try:
+        with _open_unpacked(Path(path)) as stream:
+            while block := stream.read1(_BLOCK_BYTES):
+                yield block
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise UserError(f"{path} is damaged or cut short ({error}): copy or pack it again.") from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def read_raw_blocks(path: str | Path) -> Iterator[bytes]:
+    """The bytes of a file as they lie on the disk, packed or not."""
+    try:
+        with Path(path).open("rb") as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                yield block
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str | Path, error: OSError) -> UserError:
+    return UserError(f"{path} cannot be read: {error.strerror or error}.")
+
+
+@contextmanager
+def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
+    """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so that it may be a pipe."""
+    with path.open("rb") as stream:
+        start = stream.peek(max(map(len, _FIRST_BYTES.values())))
+        if not start.startswith(_FIRST_BYTES.get(path.suffix, b"")):
+            raise UserError(f"{path} is named {path.suffix} but is no such file: pack it again or rename it.")
+        if start.startswith(_FIRST_BYTES[".gz"]):
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield unpacked
+        elif start.startswith(_FIRST_BYTES[".xz"]):
+            with lzma.LZMAFile(stream) as unpacked_xz:
+                yield unpacked_xz
+        else:
+            yield stream
+
+
+def can_be_read_once_only(file: str) -> bool:
+    """Whether this is standard input or a pipe, which must be spooled to be read a second time."""
+    return file == STANDARD_INPUT or not Path(file).is_file()
+
+
+def spool(file: str, destination: Path) -> None:
+    """Copy standard input or a pipe into a file."""
+    try:
+        with destination.open("wb") as copy:
+            if file == STANDARD_INPUT:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+            else:
+                with Path(file).open("rb") as pipe:
+                    shutil.copyfileobj(pipe, copy)
+    except OSError as error:
+        raise UserError(f"{file} cannot be copied to {destination}: {error.strerror or error}.") from error
+
+
+def language_from_name(name: str | Path) -> str | None:
+    """The language code at the end of a file name, as in train.en.gz or corpus.pt-BR.txt, or None."""
+    code = _last_telling_part(name)
+    return code if _is_language(code) else None
+
+
+def language_pair_from_name(name: str | Path) -> tuple[str, str] | None:
+    """The two language codes at the end of a file name, as in train.en-de.tsv, or None."""
+    source, _, target = _last_telling_part(name).replace("_", "-").partition("-")
+    return (source, target) if _is_language(source) and _is_language(target) else None
+
+
+def _last_telling_part(name: str | Path) -> str:
+    stem, *endings = Path(name).name.split(".")
+    while endings and endings[-1] in _NEUTRAL_ENDINGS:
+        endings.pop()
+    if endings:
+        return endings[-1]
+    # A stem is free text (big.gz), so that only the well-known codes of two letters count there (en.txt).
+    return stem if stem in _LANGUAGES else ""
+
+
+def _is_language(code: str) -> bool:
+    match = _LANGUAGE.fullmatch(code)
+    if match is None:
+        return False
+    base = match[1]
+    return base in _LANGUAGES if len(base) == 2 else base not in _NOT_LANGUAGES

@@ -1,0 +1,154 @@
+"""A weight that is not a number is an error in words, in every search and family."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import heedful
+from heedful.decoding import DecodingOptions, SamplingOptions
+from heedful.errors import UserError
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
+from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.vision import Vision, VisionConfig
+from heedful.models.xlnet import XLNet
+from heedful.models.xlnet_config import XLNetConfig
+from heedful.text.tokenizer import Tokenizer
+
+STACK = StackConfig(num_layers=1, norm="pre", attention=AttentionConfig(num_heads=2))
+SEARCHES = {
+    "greedy": DecodingOptions(beam=1, max_length=5),
+    "beam 2": DecodingOptions(beam=2, max_length=5),
+    "beam 5": DecodingOptions(beam=5, max_length=5),
+    "sampling": DecodingOptions(max_length=5, sampling=SamplingOptions()),
+}
+DAMAGES = [math.nan, math.inf, -math.inf]
+
+
+def loaded(network, task, tokenizer, labels=()):
+    return LoadedModel(network.eval(), ModelConfig("?", task, network.config, labels=labels), tokenizer)
+
+
+def translator(kind):
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    size = tokenizer.vocabulary_size
+    network = {
+        "encoder_decoder": lambda: EncoderDecoder(EncoderDecoderConfig(size, 24, 29, encoder=STACK, decoder=STACK)),
+        "recurrent": lambda: Recurrent(RecurrentConfig(size, 24, 26, 29)),
+    }[kind]()
+    return heedful.Translator(loaded(network, "translation", tokenizer))
+
+
+def language_model(kind):
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263, whole_texts=True)
+    size = tokenizer.vocabulary_size
+    network = {
+        "decoder_only": lambda: DecoderOnly(DecoderOnlyConfig(size, 24, 29, stack=STACK)),
+        "xlnet": lambda: XLNet(
+            XLNetConfig(size, 24, 29, memory_length=0, stack=StackConfig(1, attention=AttentionConfig(num_heads=2)))
+        ),
+    }[kind]()
+    return heedful.LanguageModel(loaded(network, "language_model", tokenizer))
+
+
+def encoder(kind, head, labels=()):
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 263, mask=True)
+    special = tokenizer.special_tokens
+    config = EncoderOnlyConfig(
+        tokenizer.vocabulary_size, 24, 29, stack=STACK, head=head, num_labels=len(labels), special_tokens=special
+    )
+    return kind(loaded(EncoderOnly(config), "?", tokenizer, labels))
+
+
+def damage(pipeline, value):
+    """One weight of a layer that everything goes through, and behind which nothing bounds what it gives."""
+    named = dict(pipeline.model.named_parameters())
+    matrices = [name for name in named if name.endswith("weight") and named[name].dim() == 2]
+    # A recurrent model's output layer, the only one without a tanh behind it, is its table of embeddings.
+    name = matrices[0] if isinstance(pipeline.model, Recurrent) else matrices[-1]
+    with torch.no_grad():
+        named[name][3, 5] = value
+
+
+@pytest.mark.parametrize("value", DAMAGES)
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("kind", ["encoder_decoder", "recurrent"])
+def test_translations(kind, search, value) -> None:
+    pipeline = translator(kind)
+    damage(pipeline, value)
+    with pytest.raises(UserError, match="not numbers"):
+        pipeline.translate(["red dog", "dog"], SEARCHES[search])
+    with pytest.raises(UserError, match="not numbers"):
+        pipeline.score(["red dog"], ["red dog"])
+
+
+@pytest.mark.parametrize("value", DAMAGES)
+@pytest.mark.parametrize("kind", ["decoder_only", "xlnet"])
+def test_generated_texts(kind, value) -> None:
+    pipeline = language_model(kind)
+    damage(pipeline, value)
+    for temperature in (0.0, 0.8):
+        with pytest.raises(UserError, match="not numbers"):
+            pipeline.generate("red", heedful.GenerationOptions(max_tokens=5, temperature=temperature))
+    with pytest.raises(UserError, match="not numbers"):
+        pipeline.score("red dog")
+
+
+@pytest.mark.parametrize("value", DAMAGES)
+def test_labels_tags_vectors_and_fillings(value) -> None:
+    asked = [
+        (
+            encoder(heedful.Classifier, "classes", ("yes", "no", "maybe", "never")),
+            lambda model: model.classify("red dog"),
+        ),
+        (encoder(heedful.Tagger, "tags", ("A", "B", "C", "D")), lambda model: model.tag("red dog")),
+        (encoder(heedful.Encoder, "none"), lambda model: model.embed("red dog")),
+        (encoder(heedful.MaskedLanguageModel, "masked"), lambda model: model.fill("red [MASK]")),
+    ]
+    for pipeline, ask in asked:
+        damage(pipeline, value)
+        with pytest.raises(UserError, match="not numbers"):
+            ask(pipeline)
+
+
+@pytest.mark.parametrize("value", DAMAGES)
+def test_images(value) -> None:
+    config = VisionConfig((8, 8), (4, 4), 3, 5, width=24, stack=STACK)
+    labels = tuple("abcde")
+    network = Vision(config).eval()
+    pipeline = heedful.ImageClassifier(LoadedModel(network, ModelConfig("?", "?", config, labels=labels), None))
+    damage(pipeline, value)
+    with pytest.raises(UserError, match="not numbers"):
+        pipeline.classify([np.zeros((8, 8, 3), np.uint8)])
+
+
+def test_an_infinite_weight_is_named_where_it_could_get_lost(tmp_path: Path) -> None:
+    pipeline = translator("recurrent")
+    with torch.no_grad():
+        pipeline.model.bridge.weight[3, 5] = math.inf
+    config = ModelConfig("recurrent", "translation", pipeline.model.config)
+    save_model_folder(tmp_path / "model", pipeline.model, pipeline.tokenizer, config, "")
+    with pytest.raises(UserError, match=r"model\.safetensors: bridge\.weight holds an infinite number"):
+        heedful.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("beam", ["1", "2", "5"])
+def test_the_command_says_so(run, untrained_model: Path, beam: str) -> None:
+    from safetensors.torch import load_file, save_file
+
+    file = untrained_model / "model.safetensors"
+    tensors = {name: tensor.clone() for name, tensor in load_file(file).items()}
+    next(tensor for name, tensor in tensors.items() if "norm" in name)[3] = math.nan
+    save_file(tensors, file)
+    result = run("translate", untrained_model, "--beam", beam, stdin=b"red dog\n", code=2)
+    assert b"not numbers (NaN)" in result.stderr and result.stdout == b""

@@ -1,0 +1,275 @@
+"""Files as users have them: in other encodings, as tables of many kinds, or no text at all."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.errors import UserError
+from heedful.tasks.labelling.job import ClassifierData, TaggerData
+from heedful.tasks.language_modeling.job import TextData
+from heedful.tasks.masked_modeling.job import MaskedTextData
+from heedful.tasks.translation.job import TranslationData
+
+WORDS = ["Bär", "Übung", "für", "groß", "Café", "dog", "house", "tree", "sea", "moon"]
+SENTENCES = [f"{WORDS[n % 10]} {WORDS[(3 * n + 1) % 10]} {WORDS[(n // 10) % 10]} {n}" for n in range(120)]
+PLAIN = {
+    TranslationData: "".join(f"{n} words\t{text}\n" for n, text in enumerate(SENTENCES)),
+    ClassifierData: "".join(f"{'ab'[n % 2]}\t{text}\n" for n, text in enumerate(SENTENCES)),
+    TaggerData: "\n".join("".join(f"{word}\t{len(word)}\n" for word in text.split()) for text in SENTENCES),
+    TextData: "\n".join(SENTENCES) + "\n",
+    MaskedTextData: "\n".join(SENTENCES) + "\n",
+}
+FIELD = {TranslationData: "tsv", TextData: "text", MaskedTextData: "text"}
+
+
+def prepared(job: Any, folder: Path) -> Any:
+    job.check()
+    folder.mkdir(exist_ok=True)
+    return job.prepare(folder, {"vocabulary_size": 300}, lambda *_: None, None)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The token ids, lengths and labels that came of some files."""
+    files = ("*.bin", "*.npy", "tokenizer.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for name in files for path in sorted(folder.rglob(name))}
+
+
+def read(job: type, folder: Path, name: str, content: bytes, **options: Any) -> dict[str, bytes]:
+    path = folder / name
+    path.write_bytes(content)
+    out = folder / f"{job.__name__}-{name}-run"
+    prepared(job(**{FIELD.get(job, "data"): (str(path),)}, **options), out)
+    return contents(out / "prepared")
+
+
+@pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
+def test_another_encoding_gives_what_utf_8_gives(job: type, tmp_path: Path) -> None:
+    usual = read(job, tmp_path, "utf8.txt", PLAIN[job].encode())
+    assert len(usual) >= 3
+    assert read(job, tmp_path, "latin.txt", PLAIN[job].encode("latin-1"), encoding="iso-8859-1") == usual
+    assert read(job, tmp_path, "wide.txt", PLAIN[job].encode("utf-16")) == usual  # by its byte order mark
+    with pytest.raises(UserError, match=r"wrong\.txt: .* lines are not valid UTF-8, and it looks like ISO-8859-1: .*"):
+        read(job, tmp_path, "wrong.txt", PLAIN[job].encode("latin-1"))
+    with pytest.raises(UserError, match="'latin-17' is not the name of an encoding: did you mean 'latin-1'"):
+        read(job, tmp_path, "latin.txt", b"", encoding="latin-17")
+
+
+@pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
+def test_the_encoding_belongs_to_what_a_run_is_known_by(job: type, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(PLAIN[job].replace("ä", "ae").encode("ascii", "ignore"))
+    keys = {
+        prepared(job(**{FIELD.get(job, "data"): (str(tmp_path / "a"),)}, encoding=name), tmp_path / f"run-{name}").key
+        for name in (None, "iso-8859-1", "cp1251")
+    }
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04" + bytes(range(256)), "is a zip archive"),
+        (b"\x28\xb5\x2f\xfd" + b"abc", "is a zstd file"),
+        (b"%PDF-1.4\nabc", "is a PDF document"),
+        (b"\x00\x01\x02\nabc\x00\n" * 50, "is not a text file: 100 of 100 lines hold NUL bytes"),
+        (gzip.compress(b"PK\x03\x04", mtime=0), "is a zip archive"),
+    ],
+    ids=["zip", "zstd", "pdf", "binary", "zip in gzip"],
+)
+@pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
+def test_what_is_not_text_is_refused_in_words(job: type, content: bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"file.txt {message}"):
+        read(job, tmp_path, "file.txt", content)
+
+
+def test_a_few_bad_lines_are_still_listed_and_left_out(tmp_path: Path) -> None:
+    lines = PLAIN[TranslationData].encode().splitlines()
+    content = b"\n".join([*lines, b"bad\xff\tline"])  # one of 121
+    (tmp_path / "a.tsv").write_bytes(content)
+    job = prepared(TranslationData(tsv=(str(tmp_path / "a.tsv"),)), tmp_path / "run")
+    assert any("invalid UTF-8 1" in message for message in job.messages)
+
+
+@pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
+def test_little_data_is_warned_of(job: type, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(PLAIN[job], encoding="utf-8")
+    messages = prepared(job(**{FIELD.get(job, "data"): (str(tmp_path / "a"),)}), tmp_path / "run").messages
+    assert [message for message in messages if message.startswith("warning: only ")]
+
+
+PAIRS = [line.split("\t") for line in PLAIN[TranslationData].splitlines()]
+LABELS = [line.split("\t") for line in PLAIN[ClassifierData].splitlines()]
+TAGS = [[line.split("\t") for line in block.splitlines()] for block in PLAIN[TaggerData].split("\n\n")]
+
+
+def csv_of(rows: list[list[str]], delimiter: str = ",") -> str:
+    return "".join(delimiter.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
+
+
+TABLES = [
+    (TranslationData, "a.csv", csv_of(PAIRS), {}),
+    (TranslationData, "a.csv", csv_of([["target", "id", "source"], *([b, "7", a] for a, b in PAIRS)], ";"), {}),
+    (TranslationData, "a.tsv", "".join(f"{b}|{a}\n" for a, b in PAIRS), {"columns": "2,1", "delimiter": "pipe"}),
+    (TranslationData, "a.tsv", "source\ttarget\n" + PLAIN[TranslationData], {}),
+    (TranslationData, "a.tsv", "one\ttwo\n" + PLAIN[TranslationData], {"header": True}),
+    (TranslationData, "a.tsv", "x\tone\ttwo\n" + "".join(f"0\t{a}\t{b}\n" for a, b in PAIRS), {"columns": "one,two"}),
+    (TranslationData, "a.jsonl", "".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in PAIRS), {}),
+    (
+        TranslationData,
+        "a.json",
+        "".join(json.dumps({"translation": {"x": a, "y": b}}) + "\n" for a, b in PAIRS),
+        {"columns": "translation.x,translation.y"},
+    ),
+    (ClassifierData, "a.csv", csv_of([["text", "label"], *([b, a] for a, b in LABELS)]), {}),
+    (ClassifierData, "a.tsv", "sentence\tlabel\n" + "".join(f"{b}\t{a}\n" for a, b in LABELS), {}),
+    (ClassifierData, "a.jsonl", "".join(json.dumps({"text": b, "label": a}) + "\n" for a, b in LABELS), {}),
+    (ClassifierData, "a.txt", "".join(f"{a} {b}\n" for a, b in LABELS), {"delimiter": "space"}),
+    (TaggerData, "a.conll", "\n".join("".join(f"{a} {b}\n" for a, b in each) for each in TAGS), {}),
+    (
+        TaggerData,
+        "a.conll",
+        "-DOCSTART- -X- O\n\n" + "\n".join("".join(f"{a} NN {b}\n" for a, b in each) for each in TAGS),
+        {},
+    ),
+    (
+        TaggerData,
+        "a.jsonl",
+        "".join(json.dumps({"tokens": [a for a, _ in each], "tags": [b for _, b in each]}) + "\n" for each in TAGS),
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("job", "name", "content", "options"), TABLES)
+def test_tables_of_many_kinds_give_what_tsv_gives(
+    job: type, name: str, content: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    usual = read(job, tmp_path, "usual", PLAIN[job].encode())
+    assert read(job, tmp_path, name, content.encode(), **options) == usual
+
+
+def test_labels_of_trec_lead_their_lines(tmp_path: Path) -> None:
+    content = "".join(f"{'ENTY:cremat' if n % 2 else 'DESC:manner'} {text} ?\n" for n, text in enumerate(SENTENCES))
+    (tmp_path / "trec.txt").write_text(content, encoding="utf-8")
+    job = prepared(ClassifierData(data=(str(tmp_path / "trec.txt"),)), tmp_path / "run")
+    assert job.data.labels == ("DESC:manner", "ENTY:cremat")
+    assert len(job.data.train.ids) + len(job.data.valid.ids) == 120
+    assert any("read as columns between spaces: label is column 1" in message for message in job.messages)
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "content", "options", "message"),
+    [
+        (
+            TranslationData,
+            "a.tsv",
+            "no tab here\nnor here\n",
+            {},
+            "expected a source, a tab .* begins with 'no tab here'",
+        ),
+        (ClassifierData, "a.tsv", "just text\nmore text\n", {}, "expected a label, a tab .* begins with 'just text'"),
+        (TaggerData, "a.txt", "one\ntwo\n", {}, "expected a word, .* begins with 'one'"),
+        (
+            ClassifierData,
+            "a.csv",
+            "title,stuff,kind\nx,y,z\n",
+            {"header": True},
+            "columns title, stuff, kind: say with",
+        ),
+        (ClassifierData, "a.csv", "label,text\na,x\n", {"columns": "label,txet"}, "no column 'txet'.* mean 'text'"),
+        (TranslationData, "a.jsonl", '[{"source": 1}]\n', {}, r"expected a JSON object per line.*\[\{"),
+        (TranslationData, "a.jsonl", '{"a": "x", "b": "y"}\n', {}, "columns a, b: say with --columns"),
+        (TranslationData, "a.csv", 'a,b\nc,"d\ne,f\n', {}, "a.csv, line 2: this is not valid CSV"),
+        (TranslationData, "a.tsv", "a\tb\n", {"columns": "1"}, "expected two columns or more"),
+        (TranslationData, "a.tsv", "a\tb\n", {"delimiter": "tabs"}, "--delimiter 'tabs'"),
+    ],
+)
+def test_what_was_expected_is_said_with_the_first_line(
+    job: type, name: str, content: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read(job, tmp_path, name, content.encode(), **options)
+
+
+def test_lines_are_counted_right_in_tables(tmp_path: Path) -> None:
+    rows = ['"source","target"', *(f'"{a}","{b}"' for a, b in PAIRS), '"two\nlines","zwei\nZeilen"', "alone", '" ","x"']
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    prepared(TranslationData(tsv=(str(tmp_path / "a.csv"),)), tmp_path / "run")
+    report = [json.loads(line) for line in (tmp_path / "run" / "data-report.jsonl").read_text().splitlines()]
+    found = {(entry["rule"], entry["line"]) for entry in report if "rule" in entry}
+    # The header is line 1, the pairs are lines 2 to 121, and a row is known by its first line.
+    assert found == {("control characters", 122), ("missing column", 125), ("blank", 126)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("h.en-de.csv", "id,de,en\n" + "".join(f'{n},"{b}","{a}"\n' for n, (a, b) in enumerate(PAIRS))),
+        ("h.en_de.tsv.gz", "id\tde\ten\n" + "".join(f"{n}\t{b}\t{a}\n" for n, (a, b) in enumerate(PAIRS))),
+        (
+            "h.en-de.jsonl",
+            "".join(json.dumps({"id": n, "translation": {"de": b, "en": a}}) + "\n" for n, (a, b) in enumerate(PAIRS)),
+        ),
+    ],
+)
+def test_languages_in_a_file_name_tell_the_columns(name: str, content: str, tmp_path: Path) -> None:
+    usual = read(TranslationData, tmp_path, "usual", PLAIN[TranslationData].encode())
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    assert read(TranslationData, tmp_path, name, packed) == usual
+
+
+def test_languages_in_the_name_of_the_training_file_tell_the_columns_of_the_validation_file(tmp_path: Path) -> None:
+    rows = "id,de,en\n" + "".join(f'{n},"{b}","{a}"\n' for n, (a, b) in enumerate(PAIRS))
+    (tmp_path / "h.en-de.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "held-out.csv").write_text(rows, encoding="utf-8")
+    data = TranslationData(tsv=(str(tmp_path / "h.en-de.csv"),), valid_tsv=(str(tmp_path / "held-out.csv"),))
+    messages = "\n".join(prepared(data, tmp_path / "run").messages)
+    assert "held-out.csv is read as columns between commas, with a header: source is column 3" in messages
+
+
+@pytest.mark.parametrize("header", ["", "id\tenglish\tgerman\n"])
+def test_a_column_of_numbers_is_no_source_of_a_table_with_others(header: str, tmp_path: Path) -> None:
+    content = (header + "".join(f"{n}\t{a}\t{b}\n" for n, (a, b) in enumerate(PAIRS))).encode()
+    with pytest.raises(
+        UserError, match=r"a\.tsv: column 1 would be the source, but holds nothing but numbers.*--columns"
+    ):
+        read(TranslationData, tmp_path, "a.tsv", content)
+    scored = "".join(f"{a}\t{n / 7:.3f}\t{b}\n" for n, (a, b) in enumerate(PAIRS)).encode()
+    with pytest.raises(UserError, match="column 2 would be the target"):
+        read(TranslationData, tmp_path, "scored.tsv", scored)
+    # Those who say so may learn from numbers, and so may those whose file has nothing else.
+    assert read(TranslationData, tmp_path, "a.tsv", content, columns="1,2")
+    assert read(TranslationData, tmp_path, "two.tsv", "".join(f"{n}\t{a}\n" for n, (a, _) in enumerate(PAIRS)).encode())
+
+
+def messages_of(job: type, folder: Path, name: str, content: str, **options: Any) -> str:
+    (folder / name).write_text(content, encoding="utf-8")
+    return "\n".join(prepared(job(data=(str(folder / name),), **options), folder / f"{name}-run").messages)
+
+
+def test_texts_in_the_place_of_labels_are_warned_of(tmp_path: Path) -> None:
+    swapped = "".join(f"{text}\t{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    warning = "warning: 120 labels for 120 texts: are the columns swapped? --columns 2,1 reads column 2 as the label"
+    assert warning in messages_of(ClassifierData, tmp_path, "a.tsv", swapped)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "right.tsv", swapped, columns="2,1")
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "usual.tsv", PLAIN[ClassifierData])
+    pairs = "".join(f"{text}\tand {text}\t{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    assert "--columns 3,1,2 reads column 3 as the label" in messages_of(ClassifierData, tmp_path, "pairs.tsv", pairs)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "few.tsv", "".join(swapped.splitlines(True)[:19]))
+
+
+def test_words_in_the_place_of_tags_are_warned_of(tmp_path: Path) -> None:
+    swapped = "\n".join(f"{'NV'[n % 2]}\tword{2 * n}\nV\tword{2 * n + 1}\n" for n in range(30))
+    warning = "warning: 60 tags for 60 words: are the columns swapped? --columns 2,1 reads column 1 as the tag"
+    assert warning in messages_of(TaggerData, tmp_path, "a.tsv", swapped)
+    assert "swapped" not in messages_of(TaggerData, tmp_path, "right.tsv", swapped, columns="2,1")
+
+
+def test_only_columns_that_a_file_has_are_named(tmp_path: Path) -> None:
+    two = "".join(f'{"ab"[n % 2]},"{text}"\n' for n, text in enumerate(SENTENCES))
+    said = messages_of(ClassifierData, tmp_path, "two.csv", two)
+    assert "two.csv is read as columns between commas: label is column 1, text is column 2\n" in said
+    three = two.replace('"\n', '",second\n')
+    assert "text is column 2, text2 is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)

@@ -1,0 +1,78 @@
+"""Starting from the weights of another model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from heedful.errors import UserError
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.blocks import StackConfig
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.tasks.starting_model import StartingModel
+from heedful.text.tokenizer import Tokenizer
+
+
+def save(folder: Path, **settings) -> EncoderOnly:
+    torch.manual_seed(1)
+    tokenizer = Tokenizer.train(["red dog"], 271, mask=True)
+    stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3))
+    config = EncoderOnlyConfig(
+        tokenizer.vocabulary_size, 12, 29, stack=stack, special_tokens=tokenizer.special_tokens, **settings
+    )
+    model = EncoderOnly(config)
+    save_model_folder(folder, model, tokenizer, ModelConfig("encoder_only", "encoder", config), "")
+    return model
+
+
+def started(folder: Path, model: EncoderOnly, **changes) -> EncoderOnly:
+    torch.manual_seed(2)
+    fresh = EncoderOnly(replace(model.config, **changes))
+    StartingModel(str(folder)).copy_to(fresh, fresh.config.head)
+    return fresh
+
+
+def same(one: EncoderOnly, other: EncoderOnly) -> set[str]:
+    """The names of the parameters that both have, with the same values."""
+    others = dict(other.named_parameters())
+    return {name for name, each in one.named_parameters() if name in others and torch.equal(each, others[name])}
+
+
+def test_a_head_for_labels_starts_afresh(tmp_path: Path) -> None:
+    old = save(tmp_path, head="masked")
+    new = started(tmp_path, old, head="classes", num_labels=3)
+    changed = {name for name, _ in new.named_parameters()} - same(new, old)
+    assert changed == {"output.weight", "output.bias"}
+    assert "head, which starts afresh" in StartingModel(str(tmp_path)).message("classes")
+
+
+def test_masked_tokens_go_on_with_their_head(tmp_path: Path) -> None:
+    old = save(tmp_path, head="masked")
+    assert same(old, started(tmp_path, old)) == {name for name, _ in old.named_parameters()}
+    assert "all weights" in StartingModel(str(tmp_path)).message("masked")
+
+
+def test_a_pooler_goes_on_if_there_is_one(tmp_path: Path) -> None:
+    old = save(tmp_path / "old", pooler=True)
+    assert "pooler.0.weight" in same(old, started(tmp_path / "old", old, head="classes", num_labels=2))
+    masked = save(tmp_path / "masked", pooler=True, head="masked")
+    assert "pooler.0.weight" in dict(
+        started(tmp_path / "masked", masked, head="classes", num_labels=2).named_parameters()
+    )
+
+
+def test_a_model_for_shorter_texts_has_the_first_positions(tmp_path: Path) -> None:
+    old = save(tmp_path)
+    new = started(tmp_path, old, max_length=17)
+    assert torch.equal(new.positions.table, old.positions.table[:17])
+    with pytest.raises(UserError, match=r"positions.table is \(29, 12\), expected \(31, 12\)"):
+        started(tmp_path, old, max_length=31)
+
+
+def test_the_settings_are_those_of_the_folder_without_the_head(tmp_path: Path) -> None:
+    save(tmp_path, head="classes", num_labels=3)
+    settings = StartingModel(str(tmp_path)).settings()
+    assert settings["model"]["width"] == 12 and "head" not in settings["model"]
+    assert settings["training"]["schedule"]["learning_rate"] == pytest.approx(0.04 / 12, rel=1e-3)

@@ -1,0 +1,78 @@
+import threading
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful import line_translation
+from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.tasks.translation.lines import LineSettings, chunks, output_lines
+from heedful.tasks.translation.pipeline import Translation
+from heedful.tasks.translation.recent_answers import Answer
+
+
+def reader(blocks: list[bytes]):
+    waiting: Iterator[bytes] = iter([*blocks, b""])
+    return lambda: next(waiting)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=7), max_size=11), st.integers(1, 5))
+def test_lines_come_whole_and_in_order_however_the_bytes_are_cut(blocks: list[bytes], size: int) -> None:
+    text = b"".join(blocks)
+    expected = text.split(b"\n")
+    if expected[-1] == b"":
+        expected.pop()
+    found = [chunk for chunk in chunks(reader(blocks), size) if chunk is not None]
+    assert [line for chunk in found for line in chunk] == expected
+    assert all(1 <= len(chunk) <= size for chunk in found)
+
+
+def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
+    more = threading.Event()
+    blocks = iter([b"one\ntwo\n"])
+
+    def read() -> bytes:
+        block = next(blocks, b"")
+        if not block:
+            more.wait(10)
+        return block
+
+    parts = chunks(read, 100)
+    assert next(part for part in parts if part) == [b"one", b"two"]
+    assert next(parts) is None  # about to wait: time to hand out results
+    more.set()
+    assert list(parts) == []
+
+
+@pytest.mark.parametrize("sampling", [None, SamplingOptions()])
+def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(monkeypatch, sampling) -> None:
+    asked: list[bytes] = []
+
+    def translate_chunk(settings: LineSettings, first: int, lines: list[bytes]) -> list[Answer]:
+        asked.extend(lines)
+        return [Answer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
+
+    monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
+    lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]
+    written, counts, remarks = [], [], []
+    line_translation.translate_lines(
+        LineSettings("model", DecodingOptions(nbest=2, beam=2 if sampling is None else 1, sampling=sampling)),
+        1,
+        reader([b"\xef\xbb\xbf" + b"\n".join(lines)]),
+        lambda output, count: (written.extend(output), counts.append(count)),
+        lambda number, text: remarks.append((number, text)),
+    )
+    assert written == [each for line in lines for each in (line.decode().upper(), "")]
+    assert sum(counts) == len(lines)
+    assert remarks == [(number, "is a dog") for number, line in enumerate(lines, 1) if line == b"dog"]
+    assert asked == (lines if sampling else list(dict.fromkeys(lines)))
+
+
+def test_columns_and_ranks() -> None:
+    settings = LineSettings("model", DecodingOptions(beam=3, nbest=3), scores=True, alignment=True)
+    one = Translation("a b", -1.25, ["a", " b"], [-0.5, -0.5, -0.25], [(0, 0), (2, 1)])
+    other = Translation("c", -2.0, ["c"], [-1.0, -1.0], [(1, 0)])
+    whole = Translation(one.text, one.score, one.tokens, one.token_scores, one.alignment, [one, other])
+    assert output_lines(whole, settings) == ["a b\t-1.250000\t0-0 2-1", "c\t-2.000000\t1-0", ""]
+    assert output_lines(Translation(""), settings) == ["", "", ""]

@@ -1,0 +1,157 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.tasks.translation.segmentation import Piece, Splitter, space_between
+from heedful.tasks.translation.training_lines import TrainingLines
+from heedful.text.sentences import sentence_spans
+
+ONE_EACH = TrainingLines(5, 8, 11, 1, 1, 2)
+TWO_EACH = TrainingLines(5, 8, 11, 2, 3, 5)
+
+
+def count_words(texts: list[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def count_characters(texts: list[str]) -> list[int]:
+    return [len(text) for text in texts]
+
+
+def pieces(line: str, split: str = "auto", longest: int = 13, seen: TrainingLines | None = ONE_EACH) -> list[Piece]:
+    return Splitter(count_words, longest, "en", seen).split(line, count_words([line])[0], split).pieces
+
+
+def texts(found: list[Piece]) -> list[str]:
+    return [piece.text for piece in found]
+
+
+def sentences(text: str, language: str | None) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text, language)]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", ["Dr. Smith paid $3.50 to Mr. Jones.", "He left at 5 p.m.", "Then he slept."]),
+        ("en", ['He said: "I go. You stay."', "Then he left.", "What?!", "3 dogs run."]),
+        ("de", ["Das ist z. B. ein Test.", "Am 3. Mai kam er.", "Siehe Nr. 7 hier.", "6 Hunde bellen."]),
+        ("fr", ["M. Dupont est là.", "Il voit M. Petit !", "Pourquoi ?", "3 chiens."]),
+        ("hi", ["यह एक वाक्य है।", "यह दूसरा है।"]),
+        ("ar", ["هذا نص.", "هل هذا سؤال؟", "نعم."]),
+        ("am", ["ሰላም ነው።", "እንዴት ነህ፧"]),
+        ("hy", ["Սա է։", "Այո։"]),
+        (None, ["Hello there.", "My friend."]),
+        ("tlh", ["Hello there.", "My friend."]),
+        ("en-GB", ["Hello there.", "My friend."]),
+    ],
+)
+def test_sentences_of_many_scripts_are_found(language: str | None, expected: list[str]) -> None:
+    assert sentences(" ".join(expected), language) == expected
+
+
+def test_scripts_without_spaces_are_split() -> None:
+    assert sentences("今天很好。我们走吧！你来吗？3只狗。", "zh") == ["今天很好。", "我们走吧！", "你来吗？", "3只狗。"]
+
+
+@given(st.text(), st.sampled_from(["en", "de", "zh", "xx"]))
+def test_no_character_is_lost_between_sentences(text: str, language: str) -> None:
+    spans = sentence_spans(text, language)
+    between = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)], strict=True)
+    assert all(not text[last:first].strip() for last, first in between)
+    assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
+
+
+def test_a_line_like_those_of_the_training_stays_whole() -> None:
+    assert texts(pieces("One two three.")) == ["One two three."]
+    assert texts(pieces("One. Two. Three.", seen=TWO_EACH)) == ["One. Two. Three."]
+
+
+def test_a_line_of_more_sentences_is_split_into_its_sentences_with_its_spaces() -> None:
+    assert pieces("One two.  Three four!   Five?") == [
+        Piece("One two.", ""),
+        Piece("Three four!", "  "),
+        Piece("Five?", "   "),
+    ]
+
+
+def test_pieces_have_as_many_sentences_as_the_median_line_and_no_more_subwords_than_most() -> None:
+    assert texts(pieces("Ah. Be. Ce. De. Eh.", seen=TWO_EACH)) == ["Ah. Be.", "Ce. De.", "Eh."]
+    line = "Ah one two three four. Be one two three four. Ce. De."
+    assert texts(pieces(line, seen=TWO_EACH)) == ["Ah one two three four.", "Be one two three four. Ce.", "De."]
+
+
+def test_a_line_with_more_subwords_than_most_is_split_though_it_has_few_sentences() -> None:
+    line = "A one two three four. B one two three four."
+    assert len(pieces(line, seen=TWO_EACH)) == 2
+
+
+def test_the_ways_to_split() -> None:
+    line = "Ah. Be. Ce. De."
+    assert len(pieces(line, "sentences", seen=TWO_EACH)) == 4
+    assert texts(pieces(line, "none")) == [line]
+    assert len(pieces("One two three.", "sentences")) == 1
+    assert texts(pieces(line, "none", longest=3)) == ["Ah. Be. Ce.", "De."]
+
+
+def test_a_model_without_a_record_is_taken_to_have_seen_a_sentence_per_line() -> None:
+    assert texts(pieces("A one two. B.", seen=None)) == ["A one two.", "B."]
+    assert len(pieces("A one two three four five six seven eight nine.", seen=None)) == 1
+
+
+def test_a_sentence_that_the_model_cannot_take_is_cut_at_spaces() -> None:
+    assert pieces("a b c d e f g", longest=3) == [Piece("a b c", ""), Piece("d e f", " "), Piece("g", " ")]
+
+
+def test_a_long_word_is_cut_anywhere_and_nothing_stands_between_its_parts() -> None:
+    found = Splitter(count_characters, 3, None, None).split("abcdefgh", 8, "auto").pieces
+    assert found == [Piece("ab", ""), Piece("cd", ""), Piece("ef", ""), Piece("gh", "")]
+
+
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+@given(line=st.text(min_size=1).map(str.strip).filter(bool), longest=st.integers(1, 7))
+def test_the_pieces_and_their_spaces_are_the_line_and_every_piece_fits(split: str, line: str, longest: int) -> None:
+    found = Splitter(count_characters, longest, "en", ONE_EACH).split(line, len(line), split).pieces
+    assert "".join(piece.before + piece.text for piece in found) == line
+    assert all(0 < len(piece.text) <= longest for piece in found)
+
+
+def test_translations_of_scripts_without_spaces_get_one_where_they_need_it() -> None:
+    assert space_between(Piece("再见。", ""), "你好。", "Hello.") == " "
+    assert space_between(Piece("再见。", ""), "你好。", "今日は。") == ""
+    assert space_between(Piece("word", ""), "half a", "ein halbes") == ""
+    assert space_between(Piece("Two.", "  "), "One.", "Eins.") == "  "
+
+
+FORMS = ["({})", "[{}]", "<p>{}</p>", "**{}**", "{} 😀", "1. {}", "- {}", '"{}"', "{} Tom likes me."]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sentences_in_brackets_tags_and_lists_are_found(form: str) -> None:
+    own = [form.format(each) for each in ("Tom sees a dog.", "Mary has one cat!", "The bird eats fish.")]
+    expected = [part for each in own for part in (each.split(" Tom likes") if "likes" in form else [each])]
+    expected = [f"Tom likes{part}" if part == " me." else part for part in expected]
+    assert sentences(" ".join(own), "en") == expected
+
+
+@pytest.mark.parametrize("end", ["…", "...", "!!!", "?!"])
+def test_signs_in_a_row_end_a_sentence(end: str) -> None:
+    own = [f"{each}{end}" for each in ("Tom sees a dog", "Mary has one cat", "The bird eats fish")]
+    assert sentences(" ".join(own), "en") == own
+
+
+def test_a_sentence_longer_than_those_of_the_training_is_cut_at_looser_signs() -> None:
+    line = "Ah one two three four: be one two three four; ce one two, de"
+    assert texts(pieces(line)) == ["Ah one two three four:", "be one two three four; ce one two,", "de"]
+
+
+@pytest.mark.parametrize("pattern", ["« ", "a ", "( ", "A dog. "])
+def test_a_huge_line_takes_a_time_in_proportion(pattern: str) -> None:
+    taken = []
+    for count in (2_000, 40_000):
+        started = time.perf_counter()
+        sentence_spans(pattern * count, "en")
+        taken.append(time.perf_counter() - started)
+    assert taken[1] < 20 * max(taken[0], 0.002) * 5

@@ -1,0 +1,71 @@
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heedful.errors import UserError
+from heedful.models.shortlist import FILE, Shortlist, load_shortlist
+from heedful.tasks.translation import shortlist as job
+from heedful.tasks.translation.corpus import ParallelCorpus
+from heedful.tasks.translation.shortlist import learn_shortlist
+from heedful.text.tokenizer import Tokenizer
+
+PAIRS = [("red dog", "chien rouge"), ("blue dog", "chien bleu"), ("", "x"), ("blue sea", "mer bleue"), ("sea", "mer")]
+
+
+def learned(folder: Path, monkeypatch: pytest.MonkeyPatch, frequent: int = 7) -> tuple[Shortlist, Tokenizer]:
+    monkeypatch.setattr(job, "FREQUENT", frequent)
+    for name, lines in zip(("en", "fr"), zip(*PAIRS, strict=True), strict=True):
+        (folder / f"text.{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    tokenizer = Tokenizer.train([f"{a} {b}" for a, b in PAIRS], 300)
+    corpus = ParallelCorpus.from_files([str(folder / "text.en")], [str(folder / "text.fr")])
+    found, share = learn_shortlist(corpus, tokenizer, tokenizer.vocabulary_size)
+    assert share == 1.0
+    return found, tokenizer
+
+
+def test_counts_are_those_of_a_plain_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, tokenizer = learned(tmp_path, monkeypatch)
+    pairs = [(tokenizer.encode(a), tokenizer.encode(b)) for a, b in PAIRS if a]
+    counts = Counter(token for _, target in pairs for token in target)
+    frequent = sorted(counts, key=lambda token: (-counts[token], token))[:6]
+    assert found.frequent_F.tolist() == [tokenizer.special_tokens.end, *frequent]
+    sources, targets, both = Counter[int](), Counter[int](), Counter[tuple[int, int]]()
+    for source, target in pairs:
+        sources.update(set(source))
+        targets.update(set(target))
+        both.update((s, t) for s in set(source) for t in set(target) if t not in frequent)
+    strengths = {(s, t): n * n / (sources[s] * targets[t]) for (s, t), n in both.items()}
+    for token in range(tokenizer.vocabulary_size):
+        wanted = sorted(((-x, t) for (s, t), x in strengths.items() if s == token))[: job.PER_TOKEN]
+        there = found.strengths_VE[token] > 0
+        assert found.likely_VE[token][there].tolist() == [t for _, t in wanted]
+        assert found.strengths_VE[token][there].tolist() == pytest.approx([-x for x, _ in wanted])
+
+
+def test_own_tokens_are_distinct_and_the_strongest_come_first() -> None:
+    likely = np.array([[5, 6, 7], [6, 8, 0]])
+    strengths = np.array([[0.1, 0.9, 0.3], [0.5, 0.2, 0.0]], np.float32)
+    found = Shortlist(np.array([2]), likely, strengths).own_tokens(np.array([0, 1, 1]))
+    assert found.tolist() == [6, 7, 8, 5]
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, tokenizer = learned(tmp_path, monkeypatch)
+    found.save(tmp_path)
+    loaded = load_shortlist(tmp_path, tokenizer.vocabulary_size)
+    for name in ("frequent_F", "likely_VE", "strengths_VE"):
+        assert np.array_equal(getattr(found, name), getattr(loaded, name))
+    with pytest.raises(UserError, match="another vocabulary"):
+        load_shortlist(tmp_path, tokenizer.vocabulary_size + 1)
+    (tmp_path / FILE).write_bytes(b"nonsense")
+    with pytest.raises(UserError, match="is broken"):
+        load_shortlist(tmp_path, tokenizer.vocabulary_size)
+
+
+def test_text_on_one_side_only_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "text.tsv").write_text("\ta\nb\t\n", encoding="utf-8")
+    corpus = ParallelCorpus.from_tsv([str(tmp_path / "text.tsv")])
+    with pytest.raises(UserError, match="no pairs of lines"):
+        learn_shortlist(corpus, Tokenizer.train(["a b"], 270), 270)
