@@ -19,7 +19,7 @@ from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.tree_cache import TreeCache
 from heedful.machine.devices import one_thread
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.tasks.translation.loss import collate, translation_loss
+from heedful.tasks.translation.task import collate, translation_loss
 
 COMMAND = "heedful bench scaling"
 LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)

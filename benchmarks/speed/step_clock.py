@@ -13,8 +13,7 @@ from heedful.decoding.lane import Lane
 from heedful.decoding.token_scores import TokenScores
 from heedful.layers.int8_linear import Int8Linear
 from heedful.layers.tree_cache import TreeLayerCache
-from heedful.models.decoding_state import DecodingState
-from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderState
 
 PARTS = (
     "matrix products",
@@ -91,7 +90,7 @@ def clocked(model: EncoderDecoder, skipped: int) -> Iterator[StepClock]:
                 watch(norms, residual.norm, "forward")
             watch(norms, block.feed_forward.activation, "forward")
         watch(norms, model.target_embedding, "forward")
-        watch(cache, DecodingState, "begin_step", "end_step", "reorder")
+        watch(cache, EncoderDecoderState, "begin_step", "end_step", "reorder")
         watch(cache, TreeLayerCache, "spread", "append", "collect")
         watch(scores, TokenScores, "__init__", "log_probabilities")
         watch(scores, beam, "top_tokens")

@@ -22,8 +22,8 @@ from heedful.models.weights_file import (
     parameter_tensors,
     stored_shapes,
 )
-from heedful.tasks.translation.training_lines import TrainingLines
 from heedful.text.tokenizer import Tokenizer
+from heedful.text.training_lines import TrainingLines
 
 FORMAT = 1
 # The families of each task, and the head that an encoder has for it.

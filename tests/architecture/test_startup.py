@@ -52,7 +52,8 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     # Nothing for images, progress, scores or servers, and no part of torch that `import torch` goes without.
     assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "sentencex", "tokenizers"}
     parts = {name.split(".")[1] for name in names if name.startswith("heedful.")}
-    assert parts.isdisjoint({"demo", "evaluation", "interop", "jobs", "presets", "server", "training"})
-    pipelines = {name for name in names if name.startswith("heedful.pipelines.")}
-    ours = ("described", "loading", "next_words", "translation", "translation_attention", "translation_pieces")
-    assert pipelines == {f"heedful.pipelines.{name}" for name in (*ours, "translator")}
+    assert parts.isdisjoint({"doctor", "interop", "presets", "server", "training"})
+    tasks = {name.split(".")[2] for name in names if name.startswith("heedful.tasks.") and name.count(".") > 2}
+    assert tasks == {"translation"}
+    files = {name.split(".")[3] for name in names if name.startswith("heedful.tasks.translation.")}
+    assert files.isdisjoint({"corpus", "data", "demo", "demo_corpus", "evaluation", "job", "pairs", "two_passes"})

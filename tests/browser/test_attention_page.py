@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.inspection.attention.attention_map import AttentionMap, Positions
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.patch_image import PatchImage
 from heedful.inspection.attention.predictions import Prediction
 

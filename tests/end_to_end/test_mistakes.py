@@ -125,7 +125,7 @@ def test_ctrl_c_is_one_line_in_every_command(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("heedful.pipelines.loading.load", interrupt)
+    monkeypatch.setattr("heedful.tasks.loading.load", interrupt)
     with pytest.raises(SystemExit, match="130"):
         main(["inspect", str(tmp_path), "red dog"])
     assert capsys.readouterr().err.strip() == "heedful: interrupted"

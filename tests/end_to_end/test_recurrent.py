@@ -36,7 +36,7 @@ def test_copying_and_its_alignment_are_learned(copy_by_lstm: Path, make_sentence
     assert sum(source == target for source, target in pairs) >= 0.9 * len(pairs)
 
 
-@pytest.mark.filterwarnings("ignore::heedful.pipelines.translator.LongTextWarning")
+@pytest.mark.filterwarnings("ignore::heedful.tasks.translation.answers.LongTextWarning")
 def test_text_and_scores_are_the_same_to_the_last_bit_at_any_batch_size(copy_by_lstm: Path, make_sentences) -> None:
     model, lines = heedful.load(copy_by_lstm), ["", *make_sentences(100, seed=5, longest=13)]
     expected = model.translate(lines, beam=2, nbest=2, batch_size=64)

@@ -10,7 +10,7 @@ from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
-from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.task import TranslationModel
 
 VOCABULARY = 31
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.recording import recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig

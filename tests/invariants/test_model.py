@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from heedful.inspection.attention.recorder import RecordingAttend, recording_view
+from heedful.inspection.attention.recording import RecordingAttend, recording_view
 from heedful.layers.attention import AttentionLayer, attend_explicit
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.recurrent import Recurrent
-from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.task import TranslationModel
 
 VOCABULARY = 31
 LENGTHS = torch.tensor([11, 7, 2, 5, 3])

@@ -16,7 +16,7 @@ from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.machine.memory import keep_freed_memory
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.prepared.batches import BucketedBatches
-from heedful.tasks.translation.loss import TranslationBatch, translation_loss
+from heedful.tasks.translation.task import TranslationBatch, translation_loss
 from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from heedful.errors import UserError
-from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.encodings import LineCensus
 from heedful.text.row_layout import RECOGNISED, RowOptions
@@ -52,6 +51,8 @@ def read_aligned(source: str, target: str, encoding: str | None = None) -> tuple
 
 def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECOGNISED) -> tuple[list[str], list[str]]:
     """The two columns of a table file, read as training reads it; a row without one of them is an error."""
+    from heedful.tasks.translation.corpus import ParallelCorpus
+
     sources: list[str] = []
     targets: list[str] = []
     layout.check()

@@ -14,7 +14,7 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from heedful.inspection.attention.attention_maps import AttentionMaps
+    from heedful.inspection.attention.maps import AttentionMaps
 
 
 @click.command()

@@ -31,7 +31,7 @@ STEPS_TO_GATHER = 4
 
 
 # Told of a sentence after each step with which it is not done; False gives it up there and then.
-Watch = Callable[["Progress"], bool]
+Watch = Callable[["SentenceProgress"], bool]
 
 
 class Selection(Protocol):
@@ -44,7 +44,7 @@ class Selection(Protocol):
 
 
 @dataclass(frozen=True)
-class Progress:
+class SentenceProgress:
     """What there is of a sentence right after a step: its best hypothesis so far."""
 
     index: int
@@ -70,7 +70,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Job:
+class LaneEntry:
     """A request, what of it is to be prefilled, what its first step reads, the most tokens that it may get."""
 
     request: Request
@@ -102,7 +102,7 @@ class Lane:
         self.shortest = options.min_length
         self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
         self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options, model.special_tokens.end)
-        self.encoded: deque[tuple[Any, int, Job]] = deque()
+        self.encoded: deque[tuple[Any, int, LaneEntry]] = deque()
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
         self.steps_gathered = 0
@@ -123,7 +123,7 @@ class Lane:
         """How many sentences are under way."""
         return self.slots.used - len(self.free)
 
-    def fill(self, waiting: deque[Job]) -> None:
+    def fill(self, waiting: deque[LaneEntry]) -> None:
         """Put what waits into the free slots, encoding groups of it as needed."""
         while self.num_free and (waiting or self.encoded):
             if not self.encoded:
@@ -138,7 +138,7 @@ class Lane:
             self.steps_gathered = 0
         return self.steps_gathered > 0
 
-    def _encode(self, waiting: deque[Job]) -> None:
+    def _encode(self, waiting: deque[LaneEntry]) -> None:
         jobs = self._group(waiting)
         lengths = [job.source_length for job in jobs]
         source_BS = np.full((len(jobs), max(lengths)), self.model.special_tokens.pad, np.int64)
@@ -148,7 +148,7 @@ class Lane:
         prefilled = self.model.prefill(torch.from_numpy(source_BS).to(device), torch.tensor(lengths, device=device))
         self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
 
-    def _group(self, waiting: deque[Job]) -> list[Job]:
+    def _group(self, waiting: deque[LaneEntry]) -> list[LaneEntry]:
         """Take the next ones, as many as are best encoded together."""
         jobs = [waiting.popleft()]
         longest = tokens = jobs[0].source_length
@@ -243,7 +243,7 @@ class Lane:
         for index, watch in list(self.watches.items()):
             slot = self._slot(index)
             assert slot is not None
-            if not watch(Progress(index, slot, self.slots, scores)):
+            if not watch(SentenceProgress(index, slot, self.slots, scores)):
                 self.cancel(index)
 
     def _children(self, scores: TokenScores) -> Children:

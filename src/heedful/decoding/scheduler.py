@@ -10,7 +10,7 @@ import torch
 
 from heedful.decoding.beam import BeamSearch
 from heedful.decoding.hypothesis import Decoded, Request
-from heedful.decoding.lane import Job, Lane, Room, Selection, Watch
+from heedful.decoding.lane import Lane, LaneEntry, Room, Selection, Watch
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.sampling import Sampler
 from heedful.decoding.seam import DecodingModel
@@ -89,7 +89,7 @@ class Scheduler:
             BeamSearch() if options.sampling is None else Sampler(options.sampling, options.nbest)
         )
         # Both by the longest source that the lanes take; of several lanes the last one is the largest.
-        self.waiting: dict[int, deque[Job]] = {}
+        self.waiting: dict[int, deque[LaneEntry]] = {}
         self.lanes: dict[int, list[Lane]] = {}
 
     @property
@@ -144,7 +144,7 @@ class Scheduler:
     def _all_lanes(self) -> list[Lane]:
         return [lane for lanes in self.lanes.values() for lane in lanes]
 
-    def _fill(self, length: int, waiting: deque[Job]) -> None:
+    def _fill(self, length: int, waiting: deque[LaneEntry]) -> None:
         """Put what waits into the largest lane; where that is full and could be larger, into a new one beside it.
 
         The smaller lanes take nothing more, and go when their last sentence is done.
@@ -161,7 +161,7 @@ class Scheduler:
             lanes.append(Lane(self.model, self.selection, self.options, self._room(length, max(1, 2 * largest))))
             lanes[-1].fill(waiting)
 
-    def _plan(self, request: Request, watch: Watch | None) -> Job:
+    def _plan(self, request: Request, watch: Watch | None) -> LaneEntry:
         request.check(self.model.special_tokens)
         prefix = len(request.prefix)
         prefilled, first = self.model.frame(request.source)
@@ -171,14 +171,14 @@ class Scheduler:
                 f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
                 "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
             )
-        return Job(request, prefilled, first, longest, watch)
+        return LaneEntry(request, prefilled, first, longest, watch)
 
     def _longest_target(self, source_length: int, length: int, own: int | None = None) -> int:
         longest = own if own is not None and self.options.max_length is None else self.options.longest_target(length)
         limit = self.model.longest_target(source_length)
         return longest if limit is None else min(longest, limit)
 
-    def _lane_length(self, job: Job) -> int:
+    def _lane_length(self, job: LaneEntry) -> int:
         needed = max(job.source_length, len(job.request.prefix) + 1)
         length = SHORT
         while length < needed or self._longest_target(0, length) < job.longest:

@@ -18,7 +18,7 @@ from heedful.files import new_folder
 from heedful.interop.ctranslate2 import convert, token_names
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel, load_model_folder
-from heedful.tasks.translation.loss import collate
+from heedful.tasks.translation.task import collate
 
 Quantization = Literal["float32", "int8"]
 

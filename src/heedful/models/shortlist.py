@@ -20,7 +20,7 @@ from heedful.layers.tree_cache import TreeLayerCache
 
 FILE = "shortlist.safetensors"
 # The most tokens that a sentence adds to the frequent ones.
-OWN_TOKENS = 128
+LONGEST_SHORTLIST = 128
 # The end is the first of the frequent tokens, hence of the columns.
 END_COLUMN = 0
 
@@ -42,7 +42,7 @@ class Shortlist:
         order = np.lexsort((tokens, -strengths))
         order = order[strengths[order] > 0]
         _, firsts = np.unique(tokens[order], return_index=True)
-        return tokens[order][np.sort(firsts)[:OWN_TOKENS]]
+        return tokens[order][np.sort(firsts)[:LONGEST_SHORTLIST]]
 
     def save(self, folder: Path) -> None:
         """Write it into a model folder."""
@@ -82,10 +82,10 @@ class OwnColumns:
     def __init__(self, frequent_F: Tensor, sentences: int, width: int) -> None:
         device = frequent_F.device
         self.frequent_F = frequent_F
-        self.own_NC = torch.zeros(sentences, OWN_TOKENS, dtype=torch.long, device=device)
-        self.weights_NCD = torch.zeros(sentences, OWN_TOKENS, width, device=device)
+        self.own_NC = torch.zeros(sentences, LONGEST_SHORTLIST, dtype=torch.long, device=device)
+        self.weights_NCD = torch.zeros(sentences, LONGEST_SHORTLIST, width, device=device)
         # What is added to their logits: the output layer's bias, or -inf where there is no token.
-        self.added_N1C = torch.zeros(sentences, 1, OWN_TOKENS, device=device)
+        self.added_N1C = torch.zeros(sentences, 1, LONGEST_SHORTLIST, device=device)
 
     def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
         """Let sentences go on in other slots."""
@@ -120,7 +120,7 @@ class ShortlistOutput(nn.Module):
 
     def own_tokens(self, source_BS: Tensor) -> Tensor:
         """The tokens B C that each source calls for, and -1 where there are fewer."""
-        own_BC = np.full((len(source_BS), OWN_TOKENS), -1)
+        own_BC = np.full((len(source_BS), LONGEST_SHORTLIST), -1)
         for row, source in enumerate(source_BS.cpu().numpy()):
             found = self.shortlist.own_tokens(source)
             own_BC[row, : len(found)] = found

@@ -16,12 +16,20 @@ from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import left_to_right_mask
-from heedful.layers.relative_attention import Seen, Sight, distance_sinusoids, relative_shift
-from heedful.layers.relative_blocks import RelativeBlock, step_sight
-from heedful.models.causal_state import PrefilledPrompts
-from heedful.models.relative_state import RelativeState
+from heedful.layers.relative_attention import RelativeBlock, Seen, Sight, distance_sinusoids, relative_shift, step_sight
+from heedful.models.decoder_only import CausalState, PrefilledPrompts
 from heedful.models.xlnet_config import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
+
+
+class RelativeState(CausalState):
+    """A causal state with the keys L H X K of distances 0 .. X - 1, which are the same for all rows and steps."""
+
+    def __init__(
+        self, shape: tuple[int, int, int, int], num_sentences: int, beam: int, length: int, distances_LHXK: Tensor
+    ) -> None:
+        super().__init__(shape, num_sentences, beam, length, distances_LHXK.device)
+        self.distances_LHXK = distances_LHXK
 
 
 @dataclass(frozen=True)

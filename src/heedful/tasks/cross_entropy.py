@@ -12,7 +12,7 @@ from torch import Tensor
 # which the operating system would have to clear page by page.
 ELEMENTS_PER_PIECE = 2**21
 # With fewer rows, reading and writing the weights' gradient would take longer than the products.
-FEWEST_ROWS = 128
+FEWEST_PIECE_ROWS = 128
 # Sums of exp(logits) within these bounds have lost nothing in fp32 to overflow or underflow.
 SAFE_TOTALS = (1e-26, 1e30)
 
@@ -23,7 +23,7 @@ def rows_per_piece(num_rows: int, weight_VD: Tensor) -> int:
     A device with memory of its own takes larger pieces.
     """
     elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
-    most = max(FEWEST_ROWS, elements // weight_VD.shape[0])
+    most = max(FEWEST_PIECE_ROWS, elements // weight_VD.shape[0])
     pieces = max(1, -(-num_rows // most))
     return max(1, -(-num_rows // pieces))
 

@@ -15,7 +15,7 @@ from benchmarks.speed.sizes import Size
 from heedful.decoding import DecodingOptions, Request, decode
 from heedful.layers import int8_linear
 from heedful.layers.attention import AttentionLayer, attend_fused
-from heedful.tasks.translation.loss import collate
+from heedful.tasks.translation.task import collate
 
 TINY = Size(width=24, layers=3, heads=3, inner=40, vocabulary=53)
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from heedful.inspection.attention.attention_maps import AttentionMaps
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.maps import AttentionMaps
+from heedful.inspection.attention.recording import recording_view
 
 # Where a map of each kind comes from; the last is that of a recurrent model.
 LAYERS = {

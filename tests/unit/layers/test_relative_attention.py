@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.recording import recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.relative_attention import (
     RelativeAttention,

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_map import AttentionMap, Positions
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.server.messages import Run
 from heedful.server.worker import direct
 from heedful.server.worker.batches import Batches

@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.recording import recording_view
 
 Model = TypeVar("Model", bound=nn.Module)
 

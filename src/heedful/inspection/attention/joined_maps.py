@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.inspection.attention.attention_map import AttentionMap, Positions
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.predictions import Prediction
 
 

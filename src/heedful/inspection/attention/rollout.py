@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.inspection.attention.attention_map import AttentionMap, Kind
+if TYPE_CHECKING:
+    from heedful.inspection.attention.maps import AttentionMap, Kind
+
 
 Matrix = NDArray[np.float64]
 

@@ -15,12 +15,12 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from heedful.server.front.desk import Desk, desk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.keys import Keys, unauthorized
 from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
-from heedful.server.front.requests import Desk, desk, errors, json_answer
-from heedful.server.front.schemas import WHOLE, Answer, ErrorDetail, Strict, Text, Texts
+from heedful.server.front.schemas import WHOLE, ErrorDetail, ResponseBody, Strict, Text, Texts
 from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
@@ -65,7 +65,7 @@ class LibreTranslation(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
 
 
-class LibreLanguage(Answer):
+class LibreLanguage(ResponseBody):
     """A language that texts can be translated from, and those to which."""
 
     code: str
@@ -73,7 +73,7 @@ class LibreLanguage(Answer):
     targets: list[str]
 
 
-class LibreError(Answer):
+class LibreError(ResponseBody):
     """What went wrong, in words."""
 
     error: str | ErrorDetail

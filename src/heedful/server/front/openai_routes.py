@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from heedful.server.front.desk import Desk, desk, errors, event_stream, json_answer
 from heedful.server.front.errors import NOT_FOUND, ApiError
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, check_tokens, listed
@@ -25,7 +26,6 @@ from heedful.server.front.openai_schemas import (
     OpenAIModels,
 )
 from heedful.server.front.pool import Answer
-from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
 from heedful.server.front.schemas import LARGEST_SEED
 from heedful.server.front.text_routes import floats
 

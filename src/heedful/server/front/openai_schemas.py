@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from heedful.server.front.schemas import LARGEST_SEED, LIMIT, MODELS, WHOLE, Answer, Strict, Text, Texts
+from heedful.server.front.schemas import LARGEST_SEED, LIMIT, MODELS, WHOLE, ResponseBody, Strict, Text, Texts
 
 
 class CompletionRequest(Strict):
@@ -38,7 +38,7 @@ class StreamOptions(Strict):
     include_obfuscation: Annotated[bool | None, Field(description="Has no effect.")] = None
 
 
-class Logprobs(Answer):
+class Logprobs(ResponseBody):
     """Tokens, their log-probabilities, and those of the likeliest in their places."""
 
     tokens: list[str]
@@ -47,7 +47,7 @@ class Logprobs(Answer):
     text_offset: list[int]
 
 
-class Choice(Answer):
+class CompletionChoice(ResponseBody):
     """One sample, and whether it came to its end (`stop`) or to that of its room (`length`)."""
 
     text: str
@@ -56,7 +56,7 @@ class Choice(Answer):
     finish_reason: Literal["stop", "length"] | None
 
 
-class Usage(Answer):
+class Usage(ResponseBody):
     """Tokens read and made."""
 
     prompt_tokens: int
@@ -64,14 +64,14 @@ class Usage(Answer):
     total_tokens: int
 
 
-class Completion(Answer):
+class Completion(ResponseBody):
     """The samples of all prompts."""
 
     id: str
     object: Literal["text_completion"]
     created: int
     model: str
-    choices: list[Choice]
+    choices: list[CompletionChoice]
     usage: Usage | None
 
 
@@ -84,7 +84,7 @@ class EmbeddingRequest(Strict):
     user: Annotated[str | None, Field(description="Has no effect.")] = None
 
 
-class Embedding(Answer):
+class Embedding(ResponseBody):
     """A vector: numbers, or its 32-bit floats (little-endian) as base64."""
 
     object: Literal["embedding"]
@@ -92,14 +92,14 @@ class Embedding(Answer):
     embedding: list[float] | str
 
 
-class EmbeddingUsage(Answer):
+class EmbeddingUsage(ResponseBody):
     """Tokens read."""
 
     prompt_tokens: int
     total_tokens: int
 
 
-class Embeddings(Answer):
+class Embeddings(ResponseBody):
     """A vector for each text, in order."""
 
     object: Literal["list"]
@@ -108,7 +108,7 @@ class Embeddings(Answer):
     usage: EmbeddingUsage
 
 
-class OpenAIModel(Answer):
+class OpenAIModel(ResponseBody):
     """A model that is served."""
 
     id: str
@@ -117,7 +117,7 @@ class OpenAIModel(Answer):
     owned_by: str
 
 
-class OpenAIModels(Answer):
+class OpenAIModels(ResponseBody):
     """All models that are served."""
 
     object: Literal["list"]

@@ -51,26 +51,26 @@ class Strict(BaseModel):
         return body
 
 
-class Answer(BaseModel):
+class ResponseBody(BaseModel):
     """What the server answers."""
 
     model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
 
 
-class ErrorDetail(Answer):
+class ErrorDetail(ResponseBody):
     """What went wrong, by name and in words."""
 
     type: str
     message: str
 
 
-class ErrorAnswer(Answer):
+class ErrorAnswer(ResponseBody):
     """The answer to a request that was not carried out."""
 
     error: ErrorDetail
 
 
-class ModelDescription(Answer):
+class ModelDescription(ResponseBody):
     """A model that is served."""
 
     name: str
@@ -83,13 +83,13 @@ class ModelDescription(Answer):
     pairs: Annotated[bool, Field(description="Whether it labels pairs of texts, too.")]
 
 
-class ModelsAnswer(Answer):
+class ModelsAnswer(ResponseBody):
     """All models that are served."""
 
     models: list[ModelDescription]
 
 
-class HealthAnswer(Answer):
+class HealthAnswer(ResponseBody):
     """Whether the server can work, how many workers answer, and how many there are to be."""
 
     status: Literal["ok", "degraded", "unavailable"]

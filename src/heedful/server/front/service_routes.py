@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from heedful.server.front.desk import Desk, desk, errors, json_answer
 from heedful.server.front.metrics import CONTENT_TYPE, Metrics
-from heedful.server.front.requests import Desk, desk, errors, json_answer
 from heedful.server.front.schemas import HealthAnswer, ModelsAnswer
 
 router = APIRouter(tags=["service"])

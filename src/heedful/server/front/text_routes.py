@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
+from heedful.server.front.desk import Desk, desk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.pool import Answer
-from heedful.server.front.requests import Desk, desk, errors, event_stream, json_answer
 from heedful.server.front.text_schemas import (
     AttentionAnswer,
     AttentionOfImageRequest,

@@ -12,8 +12,8 @@ from heedful.server.front.schemas import (
     SEVERAL,
     TEXT,
     WHOLE,
-    Answer,
     Remarks,
+    ResponseBody,
     Strict,
     Text,
     Texts,
@@ -51,14 +51,14 @@ class GenerateRequest(Strict):
     )
 
 
-class RunnerUp(Answer):
+class RunnerUp(ResponseBody):
     """A token that could have stood there."""
 
     text: str
     probability: float
 
 
-class GeneratedToken(Answer):
+class GeneratedToken(ResponseBody):
     """What a token added to the text, and its probability; null for what was held back until the end."""
 
     text: str
@@ -66,14 +66,14 @@ class GeneratedToken(Answer):
     runners_up: list[RunnerUp]
 
 
-class GeneratedSample(Answer):
+class GeneratedSample(ResponseBody):
     """A text that continues the prompt; `tokens` if probabilities were asked for."""
 
     text: str
     tokens: list[GeneratedToken] | None
 
 
-class GenerateAnswer(Answer):
+class GenerateAnswer(ResponseBody):
     """The samples."""
 
     samples: list[GeneratedSample]
@@ -95,14 +95,14 @@ class ClassifyImageRequest(Strict):
     resolution: Resolution = None
 
 
-class LabelResult(Answer):
+class LabelResult(ResponseBody):
     """The likeliest label (null for a blank text), and the probabilities of all."""
 
     label: str | None
     probabilities: dict[str, float]
 
 
-class ClassifyAnswer(Answer):
+class ClassifyAnswer(ResponseBody):
     """A result for each input, in order."""
 
     results: list[LabelResult]
@@ -116,7 +116,7 @@ class TagRequest(Strict):
     text: Text | Texts
 
 
-class TaggedWord(Answer):
+class TaggedWordBody(ResponseBody):
     """A word with its likeliest tag."""
 
     word: str
@@ -124,13 +124,13 @@ class TaggedWord(Answer):
     probability: float
 
 
-class TagResult(Answer):
+class TagResult(ResponseBody):
     """The words of a text."""
 
-    words: list[TaggedWord]
+    words: list[TaggedWordBody]
 
 
-class TagAnswer(Answer):
+class TagAnswer(ResponseBody):
     """A result for each text, in order."""
 
     results: list[TagResult]
@@ -148,20 +148,20 @@ class FillRequest(Strict):
     top: Annotated[int, Field(ge=1, le=100), WHOLE] = 5
 
 
-class Filling(Answer):
+class FillingBody(ResponseBody):
     """A token that may stand in the place of a mask."""
 
     token: str
     probability: float
 
 
-class FillResult(Answer):
+class FillResult(ResponseBody):
     """For each mask of a text its likeliest tokens."""
 
-    masks: list[list[Filling]]
+    masks: list[list[FillingBody]]
 
 
-class FillAnswer(Answer):
+class FillAnswer(ResponseBody):
     """A result for each text, in order."""
 
     results: list[FillResult]
@@ -178,7 +178,7 @@ class EmbedRequest(Strict):
     ] = None
 
 
-class EmbedAnswer(Answer):
+class EmbedAnswer(ResponseBody):
     """A vector for each text, in order."""
 
     vectors: list[list[float]]

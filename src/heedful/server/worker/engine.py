@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.lane import Progress, Watch
+from heedful.decoding.lane import SentenceProgress, Watch
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import Scheduler
 from heedful.models.memory_plan import memory_share, sentences_that_fit
@@ -125,7 +125,7 @@ class Engine:
             self.schedulers[key] = Scheduler(self.models[model], options, self._sentences(model, options))
         return self.schedulers[key]
 
-    def _watch(self, watch: Watch, progress: Progress) -> bool:
+    def _watch(self, watch: Watch, progress: SentenceProgress) -> bool:
         """Tell who watches a sentence; a fault there is the end of that request, after this step, and of no other."""
         try:
             return watch(progress)

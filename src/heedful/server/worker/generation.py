@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
-from heedful.decoding.lane import Progress
+from heedful.decoding.lane import SentenceProgress
 from heedful.server.messages import Run
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.task import Reply
@@ -55,7 +55,7 @@ class GenerationTask:
         self.number_of[index] = number
         self.engine.add(self.model, self.options.search, [self.samples[number].request(index)], self, self._watch)
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, progress: SentenceProgress) -> bool:
         """Take in a token of a sample, and say whether it goes on."""
         number = self.number_of[progress.index]
         sample = self.samples[number]
@@ -89,7 +89,7 @@ class GenerationTask:
         for index in self.number_of:
             self.engine.cancel(index)
 
-    def _tell(self, number: int, piece: str, score: float, token: int, progress: Progress) -> None:
+    def _tell(self, number: int, piece: str, score: float, token: int, progress: SentenceProgress) -> None:
         answer = {"text": piece, "probability": math.exp(score), "runners_up": []}
         if self.runners_up:
             others = [each for each in progress.likeliest(self.runners_up + 1) if each[0] != token]

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
-from heedful.decoding.lane import Progress
+from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
 from heedful.server.messages import Run
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
 from heedful.server.worker.task import Reply, remarks
 from heedful.tasks.translation.answers import Translation
-from heedful.tasks.translation.pieces import PreparedText, join_pieces
+from heedful.tasks.translation.pieces import TextInPieces, join_pieces
 from heedful.tasks.translation.pipeline import Translator
 
 
@@ -21,7 +21,7 @@ from heedful.tasks.translation.pipeline import Translator
 class _Text:
     """A text under way: the indices of its pieces, the translations of some, and what there is of the others so far."""
 
-    prepared: PreparedText
+    prepared: TextInPieces
     indices: list[int]
     found: dict[int, Translation] = field(default_factory=dict)
     so_far: dict[int, str] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class TranslationTask:
         for index in self.text_of:
             self.engine.cancel(index)
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, progress: SentenceProgress) -> bool:
         self._show(self.text_of[progress.index], progress.index, progress.tokens)
         return True
 

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from heedful.errors import UserError, not_numbers
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMaps, Positions
+from heedful.inspection.attention.patch_image import PatchImage
+from heedful.inspection.attention.predictions import predictions
+from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.layers.kv_cache import with_enough_rows
 from heedful.layers.patches import patch_grid
 from heedful.machine.devices import side_by_side
@@ -23,7 +26,6 @@ from heedful.model_folder import LoadedModel
 from heedful.models.vision import Vision
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
-from heedful.tasks.image_classification.attention import image_attention
 from heedful.tasks.image_classification.images import ImageInput, Scaling, load_image
 
 SingleImage = str | Path | Image.Image
@@ -125,3 +127,19 @@ class ImageClassifier(Described):
             raise not_numbers("answers")
         probabilities_BV: NDArray[np.float32] = logits_BV[:count].softmax(-1).cpu().numpy()
         return probabilities_BV
+
+
+def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) -> AttentionMaps:
+    """The maps of all layers between the patches of an image, and what it shows."""
+    model, config = classifier.model, classifier.model.config
+    height, width = config.patch_size
+    image = PatchImage(pixels_CHW, (height, width), config.pooling == "class_token")
+    positions = Positions.on_a_grid(*image.grid, image.class_token)
+    check_length(len(positions.labels), None, "image", "look at it at a lower resolution")
+    recording = Recording(model)
+    with one_look():
+        pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))
+        logits_1V = recording.view(pixels)
+    maps = recording.maps("image", "blocks.{}.attention", "image", "image")
+    outputs = predictions(logits_1V, [None], classifier.labels.__getitem__, [None])
+    return AttentionMaps(classifier.name, classifier.config.family, {"image": positions}, maps, outputs, image)

@@ -15,9 +15,9 @@ from heedful.errors import UserError
 from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
 from heedful.prepared.progress import Progress, ThrottledProgress
 from heedful.prepared.ragged import Ragged, RaggedWriter
-from heedful.prepared.selection import held_out_sources
 from heedful.prepared.small_data import warning_of_few
-from heedful.tasks.labelling.files import Example, LabelledFiles, label_numbers
+from heedful.prepared.split import held_out_sources
+from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, label_numbers
 from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
 from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
 from heedful.tasks.translation.pairs import token_dtype
@@ -46,7 +46,7 @@ class LabelledExamples:
 
     @classmethod
     def open(cls, folder: Path, dtype: npt.DTypeLike) -> "LabelledExamples":
-        """What `_Writer` wrote."""
+        """What `_LabelWriter` wrote."""
         first_lengths = np.load(folder / "first-lengths.npy")
         return cls(Ragged(folder / "ids", dtype), Ragged(folder / "labels", np.int32), first_lengths)
 
@@ -135,8 +135,8 @@ class _Preparation:
         tokenizer.save(self.folder / "tokenizer.json")
         encoder = _Encoder(tokenizer, {label: number for number, label in enumerate(labels)}, self.options.max_length)
         with (
-            closing(_Writer(self.folder / "train", tokenizer.vocabulary_size)) as train,
-            closing(_Writer(self.folder / "valid", tokenizer.vocabulary_size)) as valid,
+            closing(_LabelWriter(self.folder / "train", tokenizer.vocabulary_size)) as train,
+            closing(_LabelWriter(self.folder / "valid", tokenizer.vocabulary_size)) as valid,
         ):
             for done, (example, rows) in enumerate(encoder.encode(corpora[0]), 1):
                 self._add(valid if _key(example) in held_out else train, example, rows)
@@ -193,7 +193,7 @@ class _Preparation:
         size = self.options.vocabulary_size or choose_vocabulary_size(characters)
         return Tokenizer.train(texts, size, mask=True)
 
-    def _add(self, writer: "_Writer", example: Example, rows: "_Rows") -> None:
+    def _add(self, writer: "_LabelWriter", example: LabelledExample, rows: "_Rows") -> None:
         writer.add(rows)
         if rows.shortened:
             self.report.hit("shortened", example.file, example.line)
@@ -212,7 +212,9 @@ class _Encoder:
     def __init__(self, tokenizer: Tokenizer, numbers: dict[str, int], max_length: int) -> None:
         self.tokenizer, self.numbers, self.max_length = tokenizer, numbers, max_length
 
-    def encode(self, corpus: LabelledFiles, report: TextReport | None = None) -> Iterator[tuple[Example, _Rows]]:
+    def encode(
+        self, corpus: LabelledFiles, report: TextReport | None = None
+    ) -> Iterator[tuple[LabelledExample, _Rows]]:
         """All examples with their rows, in order."""
         examples = corpus.examples(report)
         while block := list(islice(examples, _TOGETHER)):
@@ -237,7 +239,7 @@ class _Encoder:
         return _Rows(rows, len(rows) > 1)
 
 
-class _Writer:
+class _LabelWriter:
     """Writes the rows of one part."""
 
     def __init__(self, folder: Path, vocabulary_size: int) -> None:
@@ -261,7 +263,7 @@ class _Writer:
         np.save(self._folder / "first-lengths.npy", np.array(self._first_lengths, np.int32))
 
 
-def _key(example: Example) -> int:
+def _key(example: LabelledExample) -> int:
     """A hash of the texts alone: those that are alike go the same way, whatever their labels."""
     content: Iterable[bytes] = (text.encode("utf-8", "replace") for text in example.texts)
     return int.from_bytes(blake2b(b"\t".join(content), digest_size=8).digest(), "little")

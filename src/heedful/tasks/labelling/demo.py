@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class DemoResult:
+class ClassifierDemoResult:
     """What the demo shows at its end: unseen phrases with the right language and the answer, and the scores."""
 
     examples: list[tuple[str, str, Classification]]
@@ -45,7 +45,7 @@ class DemoResult:
     page: Path
 
 
-def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
+def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> ClassifierDemoResult:
     """Generate phrases, train on most of them, and classify the others."""
     seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     phrases = labelled_phrases(seed)
@@ -65,7 +65,7 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoRe
     page = out / "attention.html"
     write_file(page, model.attention(shown[0][0]).html())
     examples = [(phrase, language, answer) for (phrase, language), answer in zip(shown, answers, strict=True)]
-    return DemoResult(examples, evaluation, page)
+    return ClassifierDemoResult(examples, evaluation, page)
 
 
 def labelled_phrases(seed: int) -> list[tuple[str, str]]:
@@ -82,7 +82,7 @@ def labelled_phrases(seed: int) -> list[tuple[str, str]]:
     return list(phrases.items())
 
 
-def show(console: Console, result: DemoResult, folder: str) -> None:
+def show(console: Console, result: ClassifierDemoResult, folder: str) -> None:
     """Some unseen phrases with the answers, the scores, what was taken for what, and what to try next."""
     table = Table(title="phrases that were not in the training data", title_justify="left")
     for column in ("phrase", "language", "answer", "probability", ""):

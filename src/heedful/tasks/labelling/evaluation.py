@@ -14,7 +14,7 @@ from heedful.errors import UserError
 from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
 from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.entity_metrics import are_entity_tags, entity_evaluation
-from heedful.tasks.labelling.files import Example, LabelledFiles, LabelUnit, label_numbers
+from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelUnit, label_numbers
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.text.row_layout import RECOGNISED, RowOptions
 
@@ -63,7 +63,7 @@ def evaluate_labels(
     return result
 
 
-def _answers(pipeline: Classifier | Tagger, examples: list[Example], batch_size: int) -> list[list[str]]:
+def _answers(pipeline: Classifier | Tagger, examples: list[LabelledExample], batch_size: int) -> list[list[str]]:
     """The labels that are found for each example."""
     if isinstance(pipeline, Tagger):
         tagged = pipeline.tag([example.texts for example in examples], batch_size=batch_size)

@@ -45,7 +45,7 @@ class LineReport(Protocol):
         """A line was changed, or left out."""
 
 
-class Example(NamedTuple):
+class LabelledExample(NamedTuple):
     """One or two texts with their label, or the words of a sentence with the tag of each; and where they stand."""
 
     labels: tuple[str, ...]
@@ -86,7 +86,7 @@ class LabelledFiles:
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
-    def examples(self, report: LineReport | None = None) -> Iterator[Example]:
+    def examples(self, report: LineReport | None = None) -> Iterator[LabelledExample]:
         """All examples in order."""
         read = _labelled_lines if self.unit == "text" else _tagged_sentences
         for file, layout in zip(self.files, self.layouts, strict=True):
@@ -96,12 +96,12 @@ class LabelledFiles:
 _WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
 
 
-def _labelled_lines(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
+def _labelled_lines(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[LabelledExample]:
     for number, (label, *texts) in _columns(file, layout, report):
-        yield Example((label,), tuple(texts), file.name, number)
+        yield LabelledExample((label,), tuple(texts), file.name, number)
 
 
-def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[Example]:
+def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[LabelledExample]:
     words: list[str] = []
     tags: list[str] = []
     first = 0
@@ -115,10 +115,10 @@ def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | 
             words.append(columns[0])
             tags.append(columns[1])
         elif words:
-            yield Example(tuple(tags), tuple(words), file.name, first)
+            yield LabelledExample(tuple(tags), tuple(words), file.name, first)
             words, tags, first = [], [], 0
     if words:
-        yield Example(tuple(tags), tuple(words), file.name, first)
+        yield LabelledExample(tuple(tags), tuple(words), file.name, first)
 
 
 def _columns(
@@ -150,7 +150,7 @@ def _columns(
             yield number, columns
 
 
-def label_numbers(example: Example, numbers: dict[str, int]) -> list[int]:
+def label_numbers(example: LabelledExample, numbers: dict[str, int]) -> list[int]:
     """The numbers of an example's labels; one that is not known is an error that says where it stands."""
     for label in example.labels:
         if label not in numbers:

@@ -9,9 +9,15 @@ from typing import overload
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_maps import AttentionMaps
-from heedful.tasks.encoding.attention import Answers, encoder_attention
-from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, probabilities
+from heedful.inspection.attention.maps import AttentionMaps
+from heedful.tasks.encoding.pipeline import (
+    DEFAULT_BATCH_SIZE,
+    Encoder,
+    Predicted,
+    Text,
+    encoder_attention,
+    probabilities,
+)
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame_words
 
@@ -73,7 +79,7 @@ class Tagger(Encoder):
         piece, *more = frame_words(self.tokenizer.encode_batch(words), longest, self.model.special_tokens)
         if more:
             raise UserError(f"the sentence has more than the {longest} tokens that the model takes: give a shorter one")
-        answers = Answers(piece.begins, self.config.labels.__getitem__)
+        answers = Predicted(piece.begins, self.config.labels.__getitem__)
         return encoder_attention(self, Framed(piece.ids, len(piece.ids), False), (" ".join(words),), answers)
 
     def _tagged(self, words: list[str], logits_NV: np.ndarray) -> list[TaggedWord]:

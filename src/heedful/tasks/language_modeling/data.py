@@ -110,7 +110,7 @@ def _make(
     split, held_out_by = (nothing, "given files") if len(corpora) > 1 else choose_split(characters, documents)
     tokenizer = tokenizer or _train_tokenizer(split(corpora[0].parts(None)), characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
-    sizes = {name: _Writer(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
+    sizes = {name: _TokenWriter(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
     for part, held_out in split(corpora[0].parts(None)):
         sizes["valid" if held_out else "train"].add(part)
         progress("encoding", sum(each.characters for each in sizes.values()), characters)
@@ -157,7 +157,7 @@ def _train_tokenizer(
     return Tokenizer.train(sample, size, mask=options.mask, whole_texts=options.whole_texts)
 
 
-class _Writer:
+class _TokenWriter:
     """Encodes text and appends it to a file of ids, with an end token before, between and behind documents."""
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:

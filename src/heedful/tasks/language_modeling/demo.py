@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class DemoResult:
+class LanguageDemoResult:
     """What the demo shows at its end."""
 
     texts: list[tuple[str, str]]
@@ -42,7 +42,7 @@ class DemoResult:
     page: Path
 
 
-def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
+def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> LanguageDemoResult:
     """Learn from most of the help texts, measure on the others, and write some text."""
     seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     folder = fresh_folder(out)
@@ -62,10 +62,10 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> DemoRe
     texts = [(prompt, found[0]) for prompt, found in zip(PROMPTS, model.generate(PROMPTS, options), strict=True)]
     page = out / "attention.html"
     write_file(page, model.attention(*texts[0]).html())
-    return DemoResult(texts, model.score(held_out), page)
+    return LanguageDemoResult(texts, model.score(held_out), page)
 
 
-def show(console: Console, result: DemoResult, folder: str) -> None:
+def show(console: Console, result: LanguageDemoResult, folder: str) -> None:
     """Some generated text, how well unseen text is predicted, and what to try next."""
     for prompt, text in result.texts:
         console.print(Text(prompt, style="bold") + Text(text, style="not bold"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.lane import Progress
+from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode_stepwise
 from heedful.errors import UserError
@@ -160,7 +160,7 @@ class Generation:
                 yield from self.pieces
                 self.pieces.clear()
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, progress: SentenceProgress) -> bool:
         """Take in a token of a sample, and say whether it goes on."""
         sample = self.samples[progress.index]
         piece = sample.take(progress.last[0])

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+import torch
 
 from heedful.errors import UserError, not_numbers
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMaps, Positions
+from heedful.inspection.attention.predictions import predictions
+from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.machine.devices import flushed_denormals
 from heedful.model_folder import LoadedModel
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.xlnet import XLNet
 from heedful.tasks.described import Described
-from heedful.tasks.language_modeling.attention import text_attention
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling.task import text_loss
 from heedful.text.tokenizer import Tokenizer
@@ -104,3 +106,32 @@ class LanguageModel(Described):
         if not math.isfinite(total):
             raise not_numbers("scores")
         return TextScore(total / tokens, tokens, size)
+
+
+def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
+    """The maps of all layers; every token is predicted from those before it, and what follows the last is guessed.
+
+    XLNet predicts by its query stream, whose positions stand at the places of the predicted tokens.
+    """
+    model, name = pipeline.model, pipeline.tokenizer.token_text
+    tokens = pipeline.tokenizer.encode(text)
+    if not tokens:
+        raise UserError("the text is blank: give one that the model can look at")
+    read = [model.special_tokens.end, *tokens]
+    check_length(len(read), None if model.longest_target(0) is None else model.max_length)
+    recording = Recording(model)
+    with one_look():
+        hidden_TD = recording.view.hidden(torch.tensor([read], device=model.device))[0]
+        logits_TV = model.output(hidden_TD)
+    places = [("target", place) for place in range(len(read))]
+    outputs = predictions(logits_TV, [*tokens, None], name, places)
+    sequences = {
+        "source": Positions.in_a_row([name(token) for token in read]),
+        "target": Positions.in_a_row([each.token for each in outputs], first=1),
+    }
+    maps = [
+        *recording.maps("decoder", "blocks.{}.attention", "source", "source"),
+        *recording.maps("content", "blocks.{}.attention.content", "source", "source"),
+        *recording.maps("query", "blocks.{}.attention.query", "target", "source"),
+    ]
+    return AttentionMaps(pipeline.name, pipeline.config.family, sequences, maps, outputs, texts=(text.strip(),))

@@ -11,9 +11,8 @@ import numpy as np
 
 from heedful.config import require
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_maps import AttentionMaps
-from heedful.tasks.encoding.attention import Answers, encoder_attention
-from heedful.tasks.encoding.pipeline import Encoder, Text, probabilities
+from heedful.inspection.attention.maps import AttentionMaps
+from heedful.tasks.encoding.pipeline import Encoder, Predicted, Text, encoder_attention, probabilities
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
 
@@ -59,7 +58,7 @@ class MaskedLanguageModel(Encoder):
         if target is not None or not isinstance(text, str) or MASK not in text:
             return super().attention(text, target)
         ids, places = self._encode_masked(text)
-        answers = Answers(places, self.tokenizer.token_text)
+        answers = Predicted(places, self.tokenizer.token_text)
         return encoder_attention(self, Framed(ids, len(ids), False), (clean_text(text),), answers)
 
     def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:

@@ -7,9 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.inspection.attention.recorder import recording_view
-from heedful.tasks.translation.loss import collate
-from heedful.tasks.translation.model import TranslationModel
+from heedful.inspection.attention.recording import recording_view
+from heedful.tasks.translation.task import TranslationModel, collate
 from heedful.text.tokenizer import Tokenizer
 
 Alignment = list[tuple[int, int]]

@@ -12,14 +12,13 @@ from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_map import AttentionMap, Positions
-from heedful.inspection.attention.attention_maps import AttentionMaps
 from heedful.inspection.attention.joined_maps import join_maps
+from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.machine.devices import flushed_denormals, one_thread
-from heedful.tasks.translation.loss import collate
 from heedful.tasks.translation.segmentation import Split
+from heedful.tasks.translation.task import collate
 from heedful.text.cleaning import clean_text
 
 if TYPE_CHECKING:

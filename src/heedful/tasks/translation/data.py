@@ -16,11 +16,11 @@ from heedful.prepared.folder import (
     refuse_other_data,
 )
 from heedful.prepared.progress import Progress, ThrottledProgress
-from heedful.prepared.selection import Fate, decide_fates, read_keys
+from heedful.prepared.split import Fate, decide_fates, read_keys
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.pairs import PairsWriter, PreparedPairs
-from heedful.tasks.translation.passes import FILES_CHANGED, SecondPass, first_pass
 from heedful.tasks.translation.report import REPORT_NAME, CorpusCounts, DataSummary, Report
+from heedful.tasks.translation.two_passes import FILES_CHANGED, SecondPass, first_pass
 from heedful.text.corpus_encoder import CorpusEncoder
 from heedful.text.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 

@@ -43,7 +43,7 @@ SHADES = " ░▒▓█"
 
 
 @dataclass(frozen=True)
-class Example:
+class DemoExample:
     """An unseen phrase, its translation and the right answer."""
 
     source: str
@@ -52,23 +52,23 @@ class Example:
 
 
 @dataclass(frozen=True)
-class DemoResult:
+class TranslationDemoResult:
     """What the demo shows at its end."""
 
     translator: Translator
-    examples: list[Example]
+    examples: list[DemoExample]
     exact: float
     bleu: float
     page: Path
 
     @property
-    def shown_in_detail(self) -> Example:
+    def shown_in_detail(self) -> DemoExample:
         """An example of middle length."""
         fitting = [each for each in self.examples if 4 <= len(each.source.split()) <= 7]
         return (fitting or self.examples)[0]
 
 
-def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObserver) -> DemoResult:
+def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObserver) -> TranslationDemoResult:
     """Generate phrases, train on most of them, and translate the others."""
     seconds(budget)  # what is wrong is to be noticed before the last demo is removed
     pairs = generate_pairs(language, TRAINING_PAIRS + UNSEEN_PAIRS, seed)
@@ -81,10 +81,12 @@ def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObse
         raise KeyboardInterrupt
     translator = load_translator(out)
     translations = translator.translate([source for source, _ in unseen])
-    examples = [Example(source, each.text, target) for (source, target), each in zip(unseen, translations, strict=True)]
+    examples = [
+        DemoExample(source, each.text, target) for (source, target), each in zip(unseen, translations, strict=True)
+    ]
     exact = sum(each.translation == each.reference for each in examples) / len(examples)
     bleu = sacrebleu.corpus_bleu([each.translation for each in examples], [[each.reference for each in examples]]).score
-    result = DemoResult(translator, examples, exact, bleu, out / "attention.html")
+    result = TranslationDemoResult(translator, examples, exact, bleu, out / "attention.html")
     example = result.shown_in_detail
     write_file(result.page, translator.attention(example.source, example.translation).html())
     return result
@@ -100,7 +102,7 @@ def attention_picture(
     return words(source), words(target), weights.tolist()
 
 
-def show(console: Console, result: DemoResult, folder: str) -> None:
+def show(console: Console, result: TranslationDemoResult, folder: str) -> None:
     """The table of unseen examples, the scores, the attention picture, and what to try next."""
     table = Table(title="phrases that were not in the training data", title_justify="left")
     for column in ("English", "translation", "reference", ""):
@@ -128,7 +130,7 @@ def show(console: Console, result: DemoResult, folder: str) -> None:
     )
 
 
-def _attention(console: Console, result: DemoResult) -> None:
+def _attention(console: Console, result: TranslationDemoResult) -> None:
     """Cross-attention of one example as shades."""
     example = result.shown_in_detail
     sources, targets, weights = attention_picture(result.translator, example.source, example.translation)

@@ -18,14 +18,13 @@ from heedful.tasks.starting_model import StartingModel, starting_model
 from heedful.tasks.task import LearningSettings
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, prepare_translation
-from heedful.tasks.translation.model import TranslationModel
 from heedful.tasks.translation.report import REPORT_NAME
-from heedful.tasks.translation.task import TranslationTask
-from heedful.tasks.translation.training_lines import measure_lines
+from heedful.tasks.translation.task import TranslationModel, TranslationTask
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
 from heedful.text.row_layout import RowOptions
 from heedful.text.tokenizer import Tokenizer
+from heedful.text.training_lines import measure_lines
 
 FAMILIES = ("encoder_decoder", "recurrent")
 

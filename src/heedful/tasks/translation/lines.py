@@ -22,7 +22,7 @@ from heedful.tasks.loading import Precision, load_translator
 from heedful.tasks.translation.alignment import pharaoh
 from heedful.tasks.translation.answers import Translation
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, LongTextWarning, Translator
-from heedful.tasks.translation.recent_answers import Answer, Chunk, RecentAnswers
+from heedful.tasks.translation.recent_answers import Chunk, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
 from heedful.text.text_files import BYTE_ORDER_MARK
 
@@ -103,7 +103,7 @@ class _Work:
     write: Callable[[list[str], int], None]
     remark: Callable[[int, str], None]
     executor: ProcessPoolExecutor | None = None
-    pending: deque[tuple[Chunk, Future[list[Answer]]]] = field(default_factory=deque)
+    pending: deque[tuple[Chunk, Future[list[LineAnswer]]]] = field(default_factory=deque)
 
     def take(self, chunk: Chunk) -> None:
         """Translate a chunk, or have it translated: only long input is worth starting processes for."""
@@ -122,7 +122,7 @@ class _Work:
             chunk, future = self.pending.popleft()
             self._hand_out(chunk, future.result())
 
-    def _hand_out(self, chunk: Chunk, found: list[Answer]) -> None:
+    def _hand_out(self, chunk: Chunk, found: list[LineAnswer]) -> None:
         chunk.fill(found)
         for number, answer in enumerate(chunk.answers, chunk.first):
             for text in answer.remarks:
@@ -193,7 +193,7 @@ def cached_translator(model: str, device: str, precision: Precision, shortlist: 
     return load_translator(model, device, precision, shortlist)
 
 
-def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[Answer]:
+def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
     translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
     remarks: list[list[str]] = [[] for _ in raw_lines]
@@ -222,7 +222,7 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
     for translation, about in zip(translations, remarks, strict=True):
         if settings.verbose and translation.pieces:
             about.append(_split_remark(translation))
-    return [Answer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
+    return [LineAnswer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
 
 
 def _split_remark(translation: Translation) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.decoding.hypothesis import Request
-from heedful.decoding.lane import Progress
+from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.scheduler import decode_stepwise
 from heedful.machine.devices import flushed_denormals, one_thread
-from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.task import TranslationModel
 from heedful.text.tokenizer import Tokenizer
 
 # A word has no more subwords than this; scripts that write without spaces would not come to an end.
@@ -53,7 +53,7 @@ class NextWords:
     def _first_tokens(self, count: int) -> list[int]:
         first: list[int] = []
 
-        def watch(progress: Progress) -> bool:
+        def watch(progress: SentenceProgress) -> bool:
             if len(progress.tokens) <= len(self.prefix):
                 return True
             first.extend(token for token, _ in progress.likeliest(count))
@@ -70,7 +70,7 @@ class NextWords:
         if requests:
             list(decode_stepwise(self.model, requests, DecodingOptions(beam=1), len(requests), self._watch))
 
-    def _watch(self, progress: Progress) -> bool:
+    def _watch(self, progress: SentenceProgress) -> bool:
         """Take in a token of a word; False when it belongs to the next one."""
         token, score = progress.last
         word = self.words[progress.index]

@@ -22,7 +22,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class PreparedText:
+class TextInPieces:
     """A text in pieces, the token ids of each, and how its translation is to begin."""
 
     pieces: list[Piece]

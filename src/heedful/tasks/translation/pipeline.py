@@ -19,7 +19,7 @@ from heedful.decoding.options import (
 )
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.model_folder import LoadedModel
 from heedful.models.memory_plan import sentences_that_fit
@@ -30,10 +30,10 @@ from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.answers import texts_as_list
 from heedful.tasks.translation.attention import translation_attention
-from heedful.tasks.translation.model import TranslationModel
 from heedful.tasks.translation.next_words import NextWord, NextWords
-from heedful.tasks.translation.pieces import PreparedText, Start, join_pieces
+from heedful.tasks.translation.pieces import Start, TextInPieces, join_pieces
 from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
+from heedful.tasks.translation.task import TranslationModel
 from heedful.text.cleaning import clean_text
 from heedful.text.sentences import sentence_spans
 from heedful.text.tokenizer import Tokenizer
@@ -125,7 +125,7 @@ class Translator(Described):
         joined = [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
         return joined[0] if isinstance(texts, str) else joined
 
-    def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[PreparedText]:
+    def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[TextInPieces]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
         split = check_split(split)
         texts = [[clean_text(row) for row in line.strip().split("\n")] for line in lines]
@@ -140,7 +140,7 @@ class Translator(Described):
             self._warn_of_length(index, line)
             if len(line.pieces) > 1:
                 ids = self.tokenizer.encode_batch([piece.text for piece in line.pieces])
-            prepared.append(PreparedText(line.pieces, ids, self._starts(prefix, len(line.pieces))))
+            prepared.append(TextInPieces(line.pieces, ids, self._starts(prefix, len(line.pieces))))
         return prepared
 
     def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:

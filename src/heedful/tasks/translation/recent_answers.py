@@ -10,7 +10,7 @@ LONGEST_LINE = 1000
 
 
 @dataclass
-class Answer:
+class LineAnswer:
     """The lines that a line of input is answered with, and remarks on it: empty until it is translated."""
 
     lines: list[str] = field(default_factory=list)
@@ -22,11 +22,11 @@ class Chunk:
     """Some lines of input: the number of the first, the answers to all, and the lines that are to be translated."""
 
     first: int
-    answers: list[Answer]
+    answers: list[LineAnswer]
     new_lines: list[bytes]
-    new_answers: list[Answer]
+    new_answers: list[LineAnswer]
 
-    def fill(self, found: list[Answer]) -> None:
+    def fill(self, found: list[LineAnswer]) -> None:
         """Take over what was found for the new lines."""
         for answer, each in zip(self.new_answers, found, strict=True):
             answer.lines, answer.remarks = each.lines, each.remarks
@@ -37,7 +37,7 @@ class RecentAnswers:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._answers: OrderedDict[bytes, Answer] = OrderedDict()
+        self._answers: OrderedDict[bytes, LineAnswer] = OrderedDict()
 
     def look_up(self, first: int, lines: list[bytes]) -> Chunk:
         """Lines with their answers; those that are known are filled once all earlier chunks are."""
@@ -45,14 +45,14 @@ class RecentAnswers:
         for line in lines:
             answer = self._answers.get(line)
             if answer is None:
-                answer = Answer()
+                answer = LineAnswer()
                 chunk.new_lines.append(line)
                 chunk.new_answers.append(answer)
             chunk.answers.append(answer)
             self._remember(line, answer)
         return chunk
 
-    def _remember(self, line: bytes, answer: Answer) -> None:
+    def _remember(self, line: bytes, answer: LineAnswer) -> None:
         if len(line) <= LONGEST_LINE:
             self._answers[line] = answer
             self._answers.move_to_end(line)

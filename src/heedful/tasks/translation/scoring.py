@@ -13,8 +13,7 @@ from heedful.decoding.options import length_penalty
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.translation.answers import Score
-from heedful.tasks.translation.loss import collate, token_log_probabilities
-from heedful.tasks.translation.model import TranslationModel
+from heedful.tasks.translation.task import TranslationModel, collate, token_log_probabilities
 from heedful.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from heedful.config import nearest
 from heedful.errors import UserError
-from heedful.tasks.translation.training_lines import TrainingLines
 from heedful.text.sentences import Span, loose_spans, sentence_spans
+from heedful.text.training_lines import TrainingLines
 
 # `auto` splits lines that are unlike those of the training, `sentences` all, `none` what the model cannot take.
 Split = Literal["auto", "sentences", "none"]

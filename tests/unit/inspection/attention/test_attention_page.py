@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heedful.inspection.attention.attention_map import AttentionMap, Positions
-from heedful.inspection.attention.attention_maps import AttentionMaps
 from heedful.inspection.attention.attention_page import VIEWER_MODULES
+from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.predictions import Prediction
 from heedful.inspection.standalone_page import page_file
 

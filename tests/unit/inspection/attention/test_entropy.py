@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.inspection.attention.entropy import attention_entropy, entropy_and_largest, kind_of
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.recording import recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig

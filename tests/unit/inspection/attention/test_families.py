@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_maps import AttentionMaps
+from heedful.inspection.attention.maps import AttentionMaps
 from heedful.layers.attention import AttentionConfig, attend_fused
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
@@ -29,8 +29,8 @@ from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
-from heedful.tasks.translation.loss import collate
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
+from heedful.tasks.translation.task import collate
 from heedful.text.tokenizer import Tokenizer
 
 SOURCE, TARGET = "the red dog runs home", "blue sea, red sun"

@@ -13,8 +13,8 @@ from heedful.model_folder import LoadedModel
 from heedful.tasks.image_classification.pipeline import ImageClassifier
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
-from heedful.tasks.translation.loss import collate
 from heedful.tasks.translation.pipeline import Translator
+from heedful.tasks.translation.task import collate
 from heedful.text.tokenizer import Tokenizer
 
 transformers = pytest.importorskip("transformers")

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from heedful.inspection.attention.attention_map import Positions
-from heedful.inspection.attention.measures import entropy, mean_distance
+from heedful.inspection.attention.maps import Positions
+from heedful.inspection.attention.weights import entropy, mean_distance
 
 H, Q, K = 3, 5, 7
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.inspection.attention.packing import ALPHABET, pack
-from heedful.inspection.attention.significant_digits import from_codes, rounded, to_codes
+from heedful.inspection.attention.weights import ALPHABET, from_codes, pack, rounded, to_codes
 
 
 def unpack(packed: dict) -> np.ndarray:

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from heedful.inspection.attention.attention_map import AttentionMap
+from heedful.inspection.attention.maps import AttentionMap
 from heedful.inspection.attention.rollout import rollouts
 
 H, T, S = 2, 3, 5

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.inspection.attention.recorder import recording_view
+from heedful.inspection.attention.recording import recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.tasks.translation.alignment import Aligner, pharaoh
-from heedful.tasks.translation.loss import collate
+from heedful.tasks.translation.task import collate
 from heedful.text.tokenizer import Tokenizer
 
 

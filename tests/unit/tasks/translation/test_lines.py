@@ -9,7 +9,7 @@ from heedful import line_translation
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.tasks.translation.lines import LineSettings, chunks, output_lines
 from heedful.tasks.translation.pipeline import Translation
-from heedful.tasks.translation.recent_answers import Answer
+from heedful.tasks.translation.recent_answers import LineAnswer
 
 
 def reader(blocks: list[bytes]):
@@ -49,9 +49,9 @@ def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
 def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(monkeypatch, sampling) -> None:
     asked: list[bytes] = []
 
-    def translate_chunk(settings: LineSettings, first: int, lines: list[bytes]) -> list[Answer]:
+    def translate_chunk(settings: LineSettings, first: int, lines: list[bytes]) -> list[LineAnswer]:
         asked.extend(lines)
-        return [Answer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
+        return [LineAnswer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
 
     monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
     lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]

@@ -5,7 +5,7 @@ import torch
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.tasks.translation.loss import collate, source_gain, token_log_probabilities, translation_loss
+from heedful.tasks.translation.task import collate, source_gain, token_log_probabilities, translation_loss
 
 SOURCES = [np.array([5, 6, 7]), np.array([8]), np.array([9, 10]), np.array([5, 5, 5])]
 TARGETS = [np.array([11, 12]), np.array([13, 14, 15, 16]), np.array([], dtype=np.int64), np.array([3])]

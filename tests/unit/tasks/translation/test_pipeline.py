@@ -18,8 +18,8 @@ from heedful.model_folder import LoadedModel, ModelConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.tasks.translation import pipeline as translator_module
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
-from heedful.tasks.translation.training_lines import TrainingLines
 from heedful.text.tokenizer import Tokenizer
+from heedful.text.training_lines import TrainingLines
 
 TEXTS = ["a red dog runs", "", "the sea is blue and the sun is red", " ", "dog"]
 
@@ -95,7 +95,7 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
 def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
     sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
     together = translator.score(sources, targets)
-    monkeypatch.setattr("heedful.pipelines.translation_scoring.SCORED_LOGITS", 1)
+    monkeypatch.setattr("heedful.tasks.translation.scoring.SCORED_LOGITS", 1)
     alone = translator.score(sources, targets)
     for one, other in zip(together, alone, strict=True):
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)
@@ -119,7 +119,7 @@ def decoded_indices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return indices
 
 
-@pytest.mark.filterwarnings("ignore::heedful.pipelines.translator.LongTextWarning")
+@pytest.mark.filterwarnings("ignore::heedful.tasks.translation.answers.LongTextWarning")
 @pytest.mark.parametrize(("prefix", "batch_size"), [("", 5), ("red", 2)])
 def test_what_repeats_is_decoded_once_with_the_same_result(translator, monkeypatch, prefix: str, batch_size: int):
     options = DecodingOptions(beam=3, nbest=2, max_length=9)
@@ -136,7 +136,7 @@ def test_what_repeats_is_decoded_once_with_the_same_result(translator, monkeypat
     assert len(indices) - once == len(requests)
 
 
-@pytest.mark.filterwarnings("ignore::heedful.pipelines.translator.LongTextWarning")
+@pytest.mark.filterwarnings("ignore::heedful.tasks.translation.answers.LongTextWarning")
 def test_samples_of_what_repeats_are_drawn_each_for_itself(translator: Translator, monkeypatch) -> None:
     options = DecodingOptions(nbest=2, max_length=9, sampling=SamplingOptions(temperature=1.5, seed=3))
     indices = decoded_indices(monkeypatch)

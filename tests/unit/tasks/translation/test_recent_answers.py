@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.tasks.translation.recent_answers import LONGEST_LINE, Answer, RecentAnswers
+from heedful.tasks.translation.recent_answers import LONGEST_LINE, LineAnswer, RecentAnswers
 
 LINES = st.lists(st.lists(st.sampled_from([b"red", b"green", b"blue", b"", b"sea"]), max_size=7), max_size=7)
 
 
-def answer(line: bytes) -> Answer:
-    return Answer([line.decode().upper()], [f"about {len(line)}"])
+def answer(line: bytes) -> LineAnswer:
+    return LineAnswer([line.decode().upper()], [f"about {len(line)}"])
 
 
 @given(LINES, st.integers(0, 5), st.integers(1, 3))

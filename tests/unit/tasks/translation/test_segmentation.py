@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.tasks.translation.segmentation import Piece, Splitter, space_between
-from heedful.tasks.translation.training_lines import TrainingLines
 from heedful.text.sentences import sentence_spans
+from heedful.text.training_lines import TrainingLines
 
 ONE_EACH = TrainingLines(5, 8, 11, 1, 1, 2)
 TWO_EACH = TrainingLines(5, 8, 11, 2, 3, 5)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from heedful.errors import UserError
 from heedful.prepared.progress import ThrottledProgress
-from heedful.prepared.selection import KEY_DTYPE, Fate, TokenizerSample, content_keys, pair_keys
+from heedful.prepared.split import KEY_DTYPE, Fate, TokenizerSample, content_keys, pair_keys
 from heedful.tasks.translation.corpus import ParallelCorpus, RawPairs
 from heedful.tasks.translation.pairs import PairsWriter
 from heedful.tasks.translation.report import Report

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
-from heedful.tasks.translation.training_lines import TrainingLines, measure_lines
+from heedful.text.training_lines import TrainingLines, measure_lines
 
 
 def test_the_percentiles_are_those_of_the_lines() -> None:

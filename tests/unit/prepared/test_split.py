@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
-from heedful.prepared.selection import (
+from heedful.prepared.split import (
     KEY_DTYPE,
     Fate,
     TokenizerSample,

@@ -1,24 +1,77 @@
-"""Everything that a model attended to, for one input: arrays with labels, and the page that shows them."""
+"""Everything that a model attended to, for one input: maps between labelled positions, and the page that shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.config import nearest
 from heedful.errors import UserError
-from heedful.inspection.attention.attention_map import AttentionMap, Kind, Positions
-from heedful.inspection.attention.measures import entropy, mean_distance
-from heedful.inspection.attention.packing import pack
 from heedful.inspection.attention.patch_image import PatchImage
 from heedful.inspection.attention.predictions import Prediction
 from heedful.inspection.attention.rollout import Rollout, rollouts
-from heedful.inspection.attention.significant_digits import rounded, to_codes
+from heedful.inspection.attention.weights import entropy, mean_distance, pack, rounded, to_codes
+
+# So many are named where positions are printed.
+SHOWN_LABELS = 8
+
+Kind = Literal["encoder", "decoder", "cross", "content", "query", "image"]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The positions of a sequence: a label for each, and its place N A, which distances are measured between.
+
+    A place is a number along a text, or row and column in a grid; a position that is nowhere has NaN.
+    """
+
+    labels: list[str]
+    places: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        more = ", ..." if len(self.labels) > SHOWN_LABELS else ""
+        return f"Positions({len(self.labels)}: {', '.join(map(repr, self.labels[:SHOWN_LABELS]))}{more})"
+
+    @classmethod
+    def in_a_row(cls, labels: list[str], first: int = 0) -> Positions:
+        """Positions one after the other, the first of which is at place `first`."""
+        return cls(labels, np.arange(first, first + len(labels), dtype=np.float64)[:, None])
+
+    @classmethod
+    def along(cls, labels: list[str], others: int) -> Positions:
+        """Positions spread evenly along a sequence of so many others, with which they begin and end."""
+        return cls(labels, np.linspace(0, others - 1, len(labels))[:, None])
+
+    @classmethod
+    def on_a_grid(cls, rows: int, columns: int, class_token: bool) -> Positions:
+        """Patches row by row, behind a class token that is nowhere, if there is one."""
+        places = np.indices((rows, columns)).reshape(2, -1).T.astype(np.float64)
+        labels = [f"{row:.0f},{column:.0f}" for row, column in places + 1]
+        if not class_token:
+            return cls(labels, places)
+        return cls(["class token", *labels], np.concatenate([np.full((1, 2), np.nan), places]))
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """The weights H T S of one layer's heads, from positions of the sequence `queries` to those of `keys`."""
+
+    kind: Kind
+    layer: int
+    queries: str
+    keys: str
+    weights: NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        heads, queries, keys = self.weights.shape
+        place = f"{self.kind} layer {self.layer}"
+        return f"AttentionMap({place}: {heads} heads, {queries} of {self.queries} x {keys} of {self.keys})"
+
 
 FORMAT = 1
 
