@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heedful.cli.files import parse_resolution
 from heedful.cli.options import batch_size_option, device_option
 from heedful.cli.text_input import TextInput, text_input
 from heedful.config import require
@@ -73,6 +72,8 @@ def _images(pipeline: ImageClassifier, given: TextInput, top: int, options: dict
     files = given.texts
     if not files:
         raise UserError("no images: name one or more image files behind the model")
+    from heedful.tasks.image_classification.images import parse_resolution
+
     resolution = parse_resolution(options["resolution"])
     for file, result in zip(files, pipeline.stream(files, resolution), strict=True):
         written = _written(result, top, options["as_json"], {"file": file})

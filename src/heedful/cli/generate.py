@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from heedful.cli.lines import tell
 from heedful.cli.options import device_option
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
+from heedful.tasks.remarks import remarks
 
 if TYPE_CHECKING:
     from heedful.tasks.language_modeling.generation import GenerationOptions
@@ -84,8 +85,7 @@ def _answer_lines(pipeline: LanguageModel, given: TextInput, settings: Generatio
 
 
 def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with remarks() as found:
         if settings.samples == 1:
             for piece in pipeline.stream(prompt, settings):
                 click.echo(piece, nl=False)
@@ -93,8 +93,8 @@ def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) ->
             click.echo()
         else:
             click.echo("\n\n".join(pipeline.generate(prompt, settings)))
-    for each in caught:
-        click.echo(f"heedful: {each.message}", err=True)
+    for _, remark in found:
+        tell(remark)
 
 
 def _converse(pipeline: LanguageModel, settings: GenerationOptions) -> None:

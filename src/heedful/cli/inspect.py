@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from heedful.cli.lines import tell
 from heedful.cli.options import device_option
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
+from heedful.tasks.remarks import remarks
 
 if TYPE_CHECKING:
     from heedful.inspection.attention.maps import AttentionMaps
@@ -94,16 +95,15 @@ def _text_maps(model: str, given: TextInput, target: str | None, device: str) ->
     (text,) = given.whole_texts("a text to look at")
     if not text and not given.is_given:
         raise UserError(f'no text to look at: give it behind the model, as in heedful inspect {model} "A dog runs."')
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with remarks() as found:
         maps = pipeline.attention(text, target)
-    for each in caught:
-        click.echo(f"heedful: the text {each.message}", err=True)
+    for _, remark in found:
+        tell(f"the text {remark}")
     return maps
 
 
 def _image_maps(model: str, image: str, resolution: str | None, device: str) -> AttentionMaps:
-    from heedful.cli.files import parse_resolution
+    from heedful.tasks.image_classification.images import parse_resolution
     from heedful.tasks.image_classification.pipeline import ImageClassifier
     from heedful.tasks.loading import load
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,17 +11,21 @@ import click
 
 from heedful.cli.text_input import TextInput
 from heedful.errors import UserError
+from heedful.tasks.remarks import remarks
+
+
+def tell(text: str) -> None:
+    """Say something on standard error, as heedful's own."""
+    click.echo(f"heedful: {text}", err=True)
 
 
 @contextmanager
 def remarks_on_lines(first: int) -> Iterator[None]:
     """Tell of texts that a pipeline warns about, by the number of their line."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with remarks() as found:
         yield
-    for each in caught:
-        number = first + getattr(each.message, "index", 0)
-        click.echo(f"heedful: line {number} {each.message}", err=True)
+    for place, text in found:
+        tell(f"line {first + place} {text}")
 
 
 def answer_lines(given: TextInput, answer: Callable[[int, list[str]], list[str]], lines_for_each: int = 1) -> None:

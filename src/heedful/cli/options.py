@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
+
+from heedful.tasks.declaration import ENCODING, Option
 
 
 def precision_option(help_text: str) -> Callable[[Any], Any]:
@@ -34,21 +36,29 @@ def batch_size_option(default: int) -> Callable[[Any], Any]:
     return click.option("--batch-size", type=int, default=default, show_default=True, help=help_text)
 
 
-def encoding_option(command: Any) -> Any:
-    """`--encoding`: what text files are written in."""
-    return click.option(
-        "--encoding", metavar="NAME", help="Of the text files, such as iso-8859-1; by default utf-8, or by their mark."
-    )(command)
+def declared(option: Option) -> Callable[[Any], Any]:
+    """An option that a task declares."""
+    settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar, "multiple": option.multiple}
+    if option.choices:
+        settings["type"] = click.Choice(option.choices)
+    elif option.kind:
+        settings["type"] = option.kind
+    if option.is_flag:
+        settings["is_flag"] = True
+    elif not option.multiple:
+        settings |= {"default": option.default, "show_default": option.default is not None}
+    return click.option(*option.names, **settings)
 
 
-def row_options(command: Any) -> Any:
-    """`--columns`, `--header` and `--delimiter`: how table files are laid out."""
-    for option in (
-        click.option(
-            "--delimiter", metavar="SIGN", help="Between columns: tab, comma, semicolon, pipe, space, or a sign."
-        ),
-        click.option("--header/--no-header", default=None, help="Whether the first row names the columns."),
-        click.option("--columns", metavar="LIST", help="Which columns to read, by number or name: 2,1 or label,text."),
-    ):
-        command = option(command)
-    return command
+def with_options(options: Iterable[Option]) -> Callable[[Any], Any]:
+    """Several declared options, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(list(options)):
+            command = declared(option)(command)
+        return command
+
+    return add
+
+
+encoding_option = declared(ENCODING)

@@ -47,9 +47,9 @@ def score(
     heedful score en-de < pairs.tsv
     heedful score en-de --source test.en --target test.de --length-penalty 0.6
     """
-    from heedful.cli.files import read_aligned
-    from heedful.cli.lines import answer_lines
+    from heedful.cli.lines import answer_lines, tell
     from heedful.tasks.loading import load_translator
+    from heedful.text.whole_files import read_aligned
 
     if (source is None) != (target is None):
         raise UserError("--source and --target belong together: give both, or pairs in place of them")
@@ -69,7 +69,7 @@ def score(
     if source is None or target is None:
         answer_lines(given, answer)
     else:
-        click.echo("\n".join(lines_of(*read_aligned(source, target), 1)))
+        click.echo("\n".join(lines_of(*read_aligned(source, target, tell), 1)))
 
 
 def _pair(number: int, line: str) -> tuple[str, str]:

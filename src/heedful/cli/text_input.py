@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from heedful.cli.files import one_file
 from heedful.cli.options import encoding_option
 from heedful.errors import UserError
 from heedful.text.encodings import as_utf8, check_encoding
 from heedful.text.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
+from heedful.text.whole_files import one_file
 
 READ_BYTES = 1 << 16
 END_KEYS = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"

@@ -1,27 +1,19 @@
-"""`heedful train`: one command for each thing that can be learned."""
+"""`heedful train`: one command for each task that can be learned."""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from heedful.cli.options import encoding_option, row_options
+from heedful.cli.options import with_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
-
-Command = Callable[..., None]
-FROM = click.option(
-    "--from",
-    "from_model",
-    metavar="MODEL",
-    help="Start from the weights, the settings and the vocabulary of this model folder.",
-)
+from heedful.tasks.declaration import Training, resolve
+from heedful.tasks.registry import all_tasks
 
 # Options that every job has, as (names, settings of click.option).
 SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
@@ -59,179 +51,22 @@ def train() -> None:
     """
 
 
-def job(command: Command) -> click.Command:
-    """A job's command with the options that all jobs have."""
+def command_of(training: Training) -> click.Command:
+    """The command that trains a task, with the options that all have."""
+
+    def run(**options: Any) -> None:
+        run_job(training, options)
+
+    command = with_options(training.options)(run)
     for names, settings in reversed(SHARED):
         command = click.option(*names, **settings)(command)
-    return train.command(epilog="Ctrl-C saves and ends the run; the same command continues it.")(command)
+    epilog = "Ctrl-C saves and ends the run; the same command continues it."
+    return click.command(training.command, help=training.help, epilog=epilog)(command)
 
 
-@job
-@click.option(
-    "--source",
-    multiple=True,
-    metavar="FILE",
-    help="Source text: plain, .gz or .xz; a pattern such as 'part*.en' too.",
-)
-@click.option(
-    "--target", multiple=True, metavar="FILE", help="Target text, line by line the translation of the source."
-)
-@click.option(
-    "--tsv",
-    multiple=True,
-    metavar="FILE",
-    help="Source, tab, target; CSV and JSON lines too; - is standard input. Instead of the two above.",
-)
-@click.option(
-    "--valid-source",
-    multiple=True,
-    metavar="FILE",
-    help="Held-out source text; without it a part is held out.",
-)
-@click.option("--valid-target", multiple=True, metavar="FILE", help="Held-out target text.")
-@click.option("--valid-tsv", multiple=True, metavar="FILE", help="Held-out pairs as TSV.")
-@click.option("--source-language", metavar="CODE", help="Read from the file names (train.en.gz) if not given.")
-@click.option("--target-language", metavar="CODE", help="Likewise.")
-@encoding_option
-@row_options
-@click.option("--family", metavar="NAME", help="encoder_decoder, or recurrent: what Transformers replaced.")
-@FROM
-def translation(**options: Any) -> None:
-    """Learn to translate from two aligned text files.
-
-    \b
-    heedful train translation --source train.en --target train.de --out en-de
-    heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
-    heedful train translation --tsv ours.tsv --out ours --from en-de --epochs 3
-    heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
-    """
-    run_job("translation.job", "TranslationData", options, "heedful translate {} < in.txt > out.txt")
-
-
-@job
-@click.option(
-    "--text",
-    multiple=True,
-    metavar="FILE",
-    help="Text: plain, .gz or .xz; patterns such as 'books/*.txt' and - (standard input) too.",
-)
-@click.option("--valid-text", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
-@click.option(
-    "--document",
-    type=click.Choice(["file", "line"]),
-    help="What a document is, by default a file; no document sees another one.",
-)
-@click.option(
-    "--tokenizer",
-    type=click.Choice(["subwords", "characters"]),
-    help="What a token is, by default a byte-level subword.",
-)
-@encoding_option
-@click.option(
-    "--family",
-    type=click.Choice(["decoder_only", "xlnet"]),
-    help="The kind of model, by default decoder_only; xlnet learns to predict tokens in any order.",
-)
-@FROM
-def language_model(**options: Any) -> None:
-    """Learn to continue text.
-
-    \b
-    heedful train language-model --text book.txt --out my-gpt
-    heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
-    heedful train language-model --text book.txt --out my-xlnet --family xlnet
-    heedful train language-model --text letters.txt --out my-letters --from my-gpt
-    """
-    run_job("language_modeling.job", "TextData", options, 'heedful generate {} "Once upon a time"')
-
-
-@job
-@click.option("--text", multiple=True, metavar="FILE", help="Text: plain, .gz or .xz; patterns and - too.")
-@click.option("--valid-text", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
-@click.option(
-    "--document", type=click.Choice(["line", "file"]), help="What a document is, by default a line; long ones are cut."
-)
-@click.option("--whole-words", is_flag=True, help="Hide all subwords of a word together.")
-@encoding_option
-@FROM
-def masked_language_model(**options: Any) -> None:
-    """Learn to guess hidden words: an encoder to start classifiers and taggers from.
-
-    \b
-    heedful train masked-language-model --text sentences.txt --out my-bert
-    """
-    run_job("masked_modeling.job", "MaskedTextData", options, 'heedful fill {} "The [MASK] barks."')
-
-
-@job
-@click.option(
-    "--data",
-    multiple=True,
-    metavar="FILE",
-    help="Label, tab, text; a second text behind another tab. CSV and JSON lines too. Also .gz or .xz.",
-)
-@click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out texts; without them a part is held out.")
-@encoding_option
-@row_options
-@FROM
-def classifier(**options: Any) -> None:
-    """Learn to label texts, or pairs of texts.
-
-    \b
-    heedful train classifier --data train.tsv --out sentiment
-    heedful train classifier --data train.tsv --out sentiment --from my-bert --epochs 3
-    """
-    run_job("labelling.job", "ClassifierData", options, "heedful classify {} < in.txt")
-
-
-@job
-@click.option(
-    "--data",
-    multiple=True,
-    metavar="FILE",
-    help="Word, tab or space, tag; blank lines between sentences. JSON lines too. Also .gz or .xz.",
-)
-@click.option("--valid-data", multiple=True, metavar="FILE", help="Held-out text; without it a part is held out.")
-@encoding_option
-@row_options
-@FROM
-def tagger(**options: Any) -> None:
-    """Learn to tag words.
-
-    \b
-    heedful train tagger --data train.conll --out my-tagger
-    """
-    run_job("labelling.job", "TaggerData", options, "heedful tag {} < in.txt")
-
-
-@job
-@click.option("--images", metavar="FOLDER", help="Images, with a sub-folder for each class.")
-@click.option("--idx-images", metavar="FILE", help="Images as an idx file, as MNIST has them: plain or .gz.")
-@click.option("--idx-labels", metavar="FILE", help="Their labels.")
-@click.option("--valid-images", metavar="FOLDER", help="Held-out images; without them a part is held out.")
-@click.option("--valid-idx-images", metavar="FILE", help="Held-out images as an idx file.")
-@click.option("--valid-idx-labels", metavar="FILE", help="Their labels.")
-@click.option(
-    "--from",
-    "start_from",
-    metavar="MODEL",
-    help="A model to start from; its classes and its size of images may be others.",
-)
-def image_classifier(**options: Any) -> None:
-    """Learn to tell what images show.
-
-    \b
-    heedful train image-classifier --images photos/ --out my-vit --budget 30m
-    heedful train image-classifier --idx-images train-images.gz --idx-labels train-labels.gz --out digits
-    heedful train image-classifier --images photos/ --out larger --from my-vit --set 'model.image_size=[56,56]'
-    """
-    run_job("image_classification.job", "ImageData", options, "heedful classify {} image.png")
-
-
-def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -> None:
+def run_job(training: Training, options: dict[str, Any]) -> None:
     """Train, and say what to do next."""
-    job_data = getattr(importlib.import_module(f"heedful.tasks.{module}"), data_class)
-    run_config = requested_run(job_data, options)
+    run_config = requested_run(resolve(training.data), options)
     from heedful.inspection.run.diagnosis import diagnose
     from heedful.inspection.run.run_record import read_run
     from heedful.training.display import RunDisplay, display_on_stderr
@@ -248,7 +83,7 @@ def run_job(module: str, data_class: str, options: dict[str, Any], usage: str) -
     click.echo(f"done: {folder} ({record.best_in_words})", err=True)
     for finding in diagnose(record):
         click.echo(f"{'warning' if finding.fault else 'note'}: {finding}", err=True)
-    click.echo(f"next: {usage.format(folder)}", err=True)
+    click.echo(f"next: {training.usage.format(folder)}", err=True)
 
 
 def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
@@ -284,3 +119,8 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
     return RunConfig(out, data, preset, settings, options.get("family"), options["extend"])
+
+
+for each in all_tasks().values():
+    if each.training:
+        train.add_command(command_of(each.training))

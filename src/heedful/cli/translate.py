@@ -80,7 +80,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     heedful translate en-de --split sentences --verbose < paragraphs.txt > out.txt
     """
     with imports_that_stay():
-        from heedful.tasks.translation.lines import translate_lines
+        from heedful.tasks.translation.lines import number_of_workers, translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["device"])
     with ExitStack() as stack:
@@ -123,18 +123,6 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
     names = ("device", "precision", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
-
-
-def number_of_workers(asked: int | None, device: str) -> int:
-    """Worker processes: as many as asked for, else one per core, or one where another device computes."""
-    from heedful.machine.cores import available_cores
-    from heedful.machine.devices import choose_device
-
-    if asked is not None and asked < 1:
-        raise UserError(f"--workers is {asked}, but must be at least 1")
-    if choose_device(device).type != "cpu":
-        return 1
-    return asked or available_cores()
 
 
 @contextmanager

@@ -80,10 +80,18 @@ class Failed:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What clients are told of a model; `verbs` is what it can do, `pairs` whether of two texts together."""
+    """What clients are told of a model.
+
+    `verbs` is what it can do, the main thing first, `pairs` whether of two texts together; `title`, `takes`, `gives`
+    and `placeholder` are what its task declares for people and for the page.
+    """
 
     name: str
     task: str
+    title: str
+    takes: str
+    gives: str
+    placeholder: str
     family: str
     parameters: int
     source_language: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,3 +16,8 @@ class Classification:
 
     def __repr__(self) -> str:
         return f"Classification({self.label!r}, probability={self.probability:.4f}, of {len(self.ranking)} labels)"
+
+
+def label_document(result: Classification) -> dict[str, Any]:
+    """A classification as clients of the server get it."""
+    return {"label": result.label or None, "probabilities": dict(result.ranking)}

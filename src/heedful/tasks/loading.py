@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -12,6 +11,8 @@ from heedful.machine.devices import choose_device
 from heedful.model_folder import load_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.shortlist import ShortlistOutput, load_shortlist
+from heedful.tasks.declaration import resolve
+from heedful.tasks.registry import all_tasks
 
 if TYPE_CHECKING:
     from heedful.tasks.encoding.pipeline import Encoder
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 Precision = Literal["fp32", "int8"]
 
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
-
-# By the task in config.json: the file and the class, imported when it is loaded, for no command needs them all.
-PIPELINES = {
-    "translation": ("translation.pipeline", "Translator"),
-    "language_model": ("language_modeling.pipeline", "LanguageModel"),
-    "encoder": ("encoding.pipeline", "Encoder"),
-    "masked_language_model": ("masked_modeling.pipeline", "MaskedLanguageModel"),
-    "classification": ("labelling.classifier", "Classifier"),
-    "tagging": ("labelling.tagger", "Tagger"),
-    "image_classifier": ("image_classification.pipeline", "ImageClassifier"),
-}
 
 
 def load(
@@ -65,8 +55,7 @@ def load(
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{path}: int8 is for Transformers that translate: leave the precision at fp32")
         with_int8_weights(loaded.network)
-    file, name = PIPELINES[loaded.config.task]
-    pipeline: Pipeline = getattr(import_module(f"heedful.tasks.{file}"), name)(loaded)
+    pipeline: Pipeline = resolve(all_tasks()[loaded.config.task].pipeline)(loaded)
     return pipeline
 
 

@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.tasks.job import Choice
+from heedful.tasks.registry import all_tasks
 
 SECONDS_BETWEEN_LINES = 10.0
 # What tasks measure in a validation, beside the loss.
-SCORES = ("BLEU", "accuracy", "macro F1", "bits per byte")
+SCORES = tuple(dict.fromkeys(score for task in all_tasks().values() for score in task.scores))
 
 
 class RunDisplay:

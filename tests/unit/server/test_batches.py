@@ -3,12 +3,12 @@
 import warnings
 
 import pytest
+from heedful.server.worker.direct import DirectVerb
 
 from heedful.errors import UserError
 from heedful.server.messages import Done, Failed, Run
 from heedful.server.worker import batches as module
 from heedful.server.worker.batches import Batches
-from heedful.server.worker.direct import DirectVerb
 from heedful.server.worker.task import Reply
 
 
@@ -85,7 +85,7 @@ def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monk
 
 
 def test_a_long_request_is_computed_in_slices_and_others_take_their_turns(calls, monkeypatch):
-    from heedful.server.worker import direct_work
+    from heedful.tasks import direct_cost as direct_work
 
     compute = module.DIRECT_VERBS["shout"].compute
     half = DirectVerb(compute, work=lambda *_: direct_work.MOST_WORK // 2)

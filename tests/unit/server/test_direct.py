@@ -49,7 +49,7 @@ def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
         def attention(self, text: str) -> AttentionMaps:
             return maps
 
-    from heedful.server.worker import direct_size
+    from heedful.tasks import direct_cost as direct_size
 
     monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 18)
     assert len(direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a", "b"], {})) == 2

@@ -12,7 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 import heedful
-from heedful.server.front import libretranslate, openai_routes, pages, service_routes, text_routes, translate_routes
+from heedful.server.front import (
+    declared_routes,
+    libretranslate,
+    openai_routes,
+    pages,
+    service_routes,
+    text_routes,
+    translate_routes,
+)
 from heedful.server.front.desk import Desk
 from heedful.server.front.errors import BAD_REQUEST, INVALID, KINDS, NOT_ALLOWED, NOT_FOUND, ApiError, Kind, misfits
 from heedful.server.front.guard import Guard
@@ -25,7 +33,7 @@ from heedful.server.messages import FAULT
 
 DESCRIPTION = "Transformers as a service: translation, text generation, classification, tagging, embedding, attention."
 
-ROUTES = (service_routes, translate_routes, text_routes, openai_routes, libretranslate, pages)
+ROUTES = (service_routes, translate_routes, text_routes, declared_routes, openai_routes, libretranslate, pages)
 
 
 def build_app(pool: WorkerPool) -> Guard:

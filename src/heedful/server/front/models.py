@@ -6,20 +6,7 @@ from collections.abc import Mapping
 
 from heedful.server.front.errors import BAD_REQUEST, NOT_FOUND, ApiError
 from heedful.server.messages import ModelCard
-
-# What each verb needs a model for, in words.
-WORDS = {
-    "translate": "translates",
-    "alternatives": "translates",
-    "generate": "generates text",
-    "fill": "guesses hidden words",
-    "classify": "classifies texts",
-    "classify_images": "classifies images",
-    "tag": "tags words",
-    "embed": "embeds texts",
-    "attention": "takes texts",
-    "attention_of_images": "takes images",
-}
+from heedful.tasks.registry import all_verbs
 
 
 def choose_model(models: Mapping[str, ModelCard], name: str | None, verb: str) -> str:
@@ -29,11 +16,11 @@ def choose_model(models: Mapping[str, ModelCard], name: str | None, verb: str) -
         if len(able) == 1:
             return able[0]
         if not able:
-            raise ApiError(NOT_FOUND, f"no model that {WORDS[verb]} is served here")
+            raise ApiError(NOT_FOUND, f"no model that {all_verbs()[verb].does} is served here")
         raise ApiError(BAD_REQUEST, f'several models could do this: set "model" to one of {", ".join(able)}')
     if name not in models:
         raise ApiError(NOT_FOUND, f"there is no model {name!r} here: the models are {', '.join(models)}")
     if name not in able:
         others = f": try {', '.join(able)}" if able else ""
-        raise ApiError(BAD_REQUEST, f"{name} is no model that {WORDS[verb]}{others}")
+        raise ApiError(BAD_REQUEST, f"{name} is not a model that {all_verbs()[verb].does}{others}")
     return name

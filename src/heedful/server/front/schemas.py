@@ -75,12 +75,17 @@ class ModelDescription(ResponseBody):
 
     name: str
     task: str
+    title: Annotated[str, Field(description="What it does, in words.")]
+    takes: Annotated[str, Field(description="The kind of its input, such as text or image.")]
+    gives: Annotated[str, Field(description="The kind of its output, such as text, label or spans.")]
+    placeholder: Annotated[str, Field(description="What a page says where there is no input yet.")]
     family: str
     parameters: int
     source_language: str | None
     target_language: str | None
     labels: list[str] | None
     pairs: Annotated[bool, Field(description="Whether it labels pairs of texts, too.")]
+    verbs: Annotated[list[str], Field(description="What can be asked of it, the main thing first.")]
 
 
 class ModelsAnswer(ResponseBody):

@@ -20,10 +20,7 @@ TheDesk = Annotated[Desk, Depends(desk)]
 @router.get("/api/models", response_model=ModelsAnswer, responses=errors())
 async def models(desk: TheDesk) -> Response:
     """All models that are served."""
-    cards = [asdict(card) for card in desk.pool.models.values()]
-    for card in cards:
-        del card["verbs"]
-    return json_answer({"models": cards})
+    return json_answer({"models": [asdict(card) for card in desk.pool.models.values()]})
 
 
 @router.get("/healthz", response_model=HealthAnswer, responses=errors())

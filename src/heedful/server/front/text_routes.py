@@ -1,4 +1,4 @@
-"""/api/generate, classify, tag, fill, embed and attention."""
+"""/api/generate, classify, fill, embed and attention."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from heedful.server.front.text_schemas import (
     FillRequest,
     GenerateAnswer,
     GenerateRequest,
-    TagAnswer,
-    TagRequest,
 )
 
 router = APIRouter()
@@ -76,13 +74,6 @@ async def classify(body: ClassifyTextRequest | ClassifyImageRequest, desk: TheDe
         answer = await desk.run(body.model, "classify_images", [body.image], resolution=body.resolution)
     else:
         answer = await desk.run(body.model, "classify", listed(body.text, desk.limits))
-    return json_answer({"results": answer.values, "remarks": answer.remarks})
-
-
-@router.post("/api/tag", response_model=TagAnswer, responses=errors(), tags=["texts and images"])
-async def tag(body: TagRequest, desk: TheDesk) -> Response:
-    """Tag the words of texts."""
-    answer = await desk.run(body.model, "tag", listed(body.text, desk.limits))
     return json_answer({"results": answer.values, "remarks": answer.remarks})
 
 

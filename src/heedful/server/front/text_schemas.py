@@ -109,13 +109,6 @@ class ClassifyAnswer(ResponseBody):
     remarks: Remarks
 
 
-class TagRequest(Strict):
-    """Texts whose words to tag."""
-
-    model: str | None = model_name("tag")
-    text: Text | Texts
-
-
 class TaggedWordBody(ResponseBody):
     """A word with its likeliest tag."""
 
@@ -134,6 +127,19 @@ class TagAnswer(ResponseBody):
     """A result for each text, in order."""
 
     results: list[TagResult]
+    remarks: Remarks
+
+
+class TextResult(ResponseBody):
+    """What became of a text."""
+
+    text: str
+
+
+class TextAnswer(ResponseBody):
+    """A result for each text, in order."""
+
+    results: list[TextResult]
     remarks: Remarks
 
 

@@ -9,36 +9,34 @@ import { clearNotice, showError, showRemarks } from "./notice.js";
 import { choiceButton, pane, workspaceOf } from "./panes.js";
 import { SourceField } from "./source_field.js";
 
-// What each task asks for: a body, or null while the text does not suffice, and how its answer is drawn.
+// By what a model gives: a body, or null while the text does not suffice, and how the answer is drawn.
 const KINDS = {
-  classification: {
+  text: {
+    title: "Answer",
+    body: (text) => (text.trim() ? { text } : null),
+    draw: (answer) => [element("p", { class: "answer-text" }, answer.results[0].text)],
+    say: (answer) => answer.results[0].text,
+  },
+  label: {
     title: "Label",
-    placeholder: "Type a text; its label appears next to it",
-    path: "/api/classify",
     body: (text, second) => (text.trim() ? { text: second ? [[text, second]] : text } : null),
     draw: (answer) => [ranking(answer.results[0].probabilities)],
     say: (answer) => `Label: ${answer.results[0].label}`,
   },
-  tagging: {
+  spans: {
     title: "Tags",
-    placeholder: "Type a sentence; each word gets its tag",
-    path: "/api/tag",
     body: (text) => (text.trim() ? { text } : null),
     draw: (answer) => [tags(answer.results[0].words)],
     say: (answer) => answer.results[0].words.map((each) => `${each.word} ${each.tag}`).join(", "),
   },
-  masked_language_model: {
+  words: {
     title: "Guesses",
-    placeholder: "Type a sentence with [MASK] where a word is to be guessed",
-    path: "/api/fill",
     body: (text) => (text.includes("[MASK]") ? { text } : null),
     draw: (answer, workspace) => answer.results[0].masks.map((guesses, index) => guessList(guesses, index, workspace)),
     say: (answer) => answer.results[0].masks.map((guesses) => guesses[0].token).join(", "),
   },
-  encoder: {
+  vectors: {
     title: "Similarity",
-    placeholder: "One text a line; the table says how alike they are",
-    path: "/api/embed",
     body: (text) => (linesOf(text).length > 1 ? { text: linesOf(text) } : null),
     draw: (answer, workspace) => [similarities(linesOf(workspace.source.value), answer.vectors)],
     say: () => "Compared.",
@@ -46,18 +44,25 @@ const KINDS = {
 };
 
 export class AnswerWorkspace {
+  /** Whether there is a way to draw what the model gives. */
+  static shows(model) {
+    return model.gives in KINDS;
+  }
+
   constructor(model) {
     this.model = model;
-    this.kind = KINDS[model.task];
+    this.kind = KINDS[model.gives];
+    this.path = `/api/${model.verbs[0]}`;
     this.answer = null;
     this.controller = null;
     this.askSoon = debounced(() => this.ask(), 300);
     this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.attention.toggle.hidden = !model.verbs.includes("attention");
     const oninput = () => {
       clearNotice("error");
       this.askSoon();
     };
-    this.source = new SourceField({ label: "Text", placeholder: this.kind.placeholder, oninput });
+    this.source = new SourceField({ label: "Text", placeholder: model.placeholder, oninput });
     const placeholder = "A second text, if the model is to judge two together";
     this.second = model.pairs ? new SourceField({ label: "Second text", placeholder, oninput }) : null;
     const fields = [this.source, this.second].filter((field) => field).map((field) => field.element);
@@ -83,7 +88,7 @@ export class AnswerWorkspace {
   }
 
   asksForMask() {
-    return this.model.task === "masked_language_model";
+    return this.model.takes === "masked text";
   }
 
   insert(text) {
@@ -108,7 +113,7 @@ export class AnswerWorkspace {
       return;
     }
     try {
-      const answer = await call(this.kind.path, { model: this.model.name, ...body }, controller.signal);
+      const answer = await call(this.path, { model: this.model.name, ...body }, controller.signal);
       if (controller.signal.aborted) return;
       this.answer = answer;
       this.output.replaceChildren(...this.kind.draw(answer, this));
@@ -122,7 +127,7 @@ export class AnswerWorkspace {
 
   async loadAttention(signal) {
     // Where each line is a text of its own, the first is looked at.
-    const text = this.model.task === "encoder" ? linesOf(this.source.value)[0] : this.source.value.trim();
+    const text = this.model.takes === "texts" ? linesOf(this.source.value)[0] : this.source.value.trim();
     const target = this.secondText();
     return text ? call("/api/attention", { model: this.model.name, text, target }, signal) : null;
   }

@@ -11,15 +11,13 @@ import { clearNotice, showError, showNotice } from "./notice.js";
 import { themeButton } from "./theme.js";
 import { TranslationWorkspace } from "./translation.js";
 
-const TASKS = {
-  translation: { name: "Translation", workspace: TranslationWorkspace },
-  language_model: { name: "Text completion", workspace: GenerationWorkspace },
-  classification: { name: "Text classification", workspace: AnswerWorkspace },
-  tagging: { name: "Tagging", workspace: AnswerWorkspace },
-  masked_language_model: { name: "Hidden words", workspace: AnswerWorkspace },
-  encoder: { name: "Similarity", workspace: AnswerWorkspace },
-  image_classifier: { name: "Image classification", workspace: ImageWorkspace },
-};
+/** The workspace for what a model takes and gives, or undefined if this page has none. */
+function workspaceFor(model) {
+  if (model.takes === "image") return ImageWorkspace;
+  if (model.takes === "prompt") return GenerationWorkspace;
+  if (model.verbs.includes("alternatives")) return TranslationWorkspace;
+  return AnswerWorkspace.shows(model) ? AnswerWorkspace : undefined;
+}
 
 const picker = document.getElementById("model");
 const place = document.getElementById("workspace");
@@ -34,7 +32,7 @@ async function start() {
     showError(error, start);
     return;
   }
-  const known = models.filter((model) => model.task in TASKS);
+  const known = models.filter((model) => workspaceFor(model));
   if (!known.length) {
     showNotice("error", "The server serves no model that this page can show.");
     return;
@@ -59,10 +57,11 @@ function hashedName() {
 
 /** The models as options, grouped by what they do. */
 function groups(models) {
-  return Object.entries(TASKS).flatMap(([task, { name }]) => {
-    const members = models.filter((model) => model.task === task);
+  const titles = [...new Set(models.map((model) => model.title))];
+  return titles.map((title) => {
+    const members = models.filter((model) => model.title === title);
     const options = members.map((model) => element("option", { value: model.name }, model.name));
-    return options.length ? [element("optgroup", { label: name }, ...options)] : [];
+    return element("optgroup", { label: title }, ...options);
   });
 }
 
@@ -72,14 +71,14 @@ function open(model) {
   picker.value = model.name;
   document.title = `${model.name} · heedful`;
   document.getElementById("facts").textContent = facts(model);
-  if (!workspaces.has(model.name)) workspaces.set(model.name, new TASKS[model.task].workspace(model));
+  if (!workspaces.has(model.name)) workspaces.set(model.name, new (workspaceFor(model))(model));
   const workspace = workspaces.get(model.name);
   place.replaceChildren(workspace.element);
   workspace.focus();
 }
 
 function facts(model) {
-  const parts = [TASKS[model.task].name];
+  const parts = [model.title];
   if (model.source_language && model.target_language) {
     parts.push(`${languageName(model.source_language)} to ${languageName(model.target_language)}`);
   }

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heedful.server.messages import Run
-from heedful.server.worker.direct import DIRECT_VERBS
-from heedful.server.worker.direct_work import MOST_WORK
+from heedful.server.worker.direct_verbs import direct_verbs
 from heedful.server.worker.memory_share import MemoryShare
-from heedful.server.worker.task import Reply, remarks
+from heedful.server.worker.task import Reply
 from heedful.server.worker.turns import Turns
+from heedful.tasks.direct_cost import MOST_WORK
+from heedful.tasks.remarks import remarks
 
 # Inputs that are computed between two decoding steps.
 MOST_TOGETHER = 64
@@ -79,7 +80,7 @@ class Batches:
 
     def _choose(self, first: _Part) -> list[tuple[_Part, int]]:
         """The parts that get something done, and how many of their inputs: what fits into the memory and a turn."""
-        verb = DIRECT_VERBS[first.run.verb]
+        verb = direct_verbs()[first.run.verb]
         room = self.memory.total - self.memory.used
         count = work = size = 0
         chosen: list[tuple[_Part, int]] = []
@@ -110,7 +111,7 @@ class Batches:
     def _sizes(self, part: _Part) -> list[int] | None:
         """Bytes that are taken to compute each input; None of a request that is refused for them."""
         if part.sizes is None:
-            verb, pipeline = DIRECT_VERBS[part.run.verb], self.pipelines[part.run.model]
+            verb, pipeline = direct_verbs()[part.run.verb], self.pipelines[part.run.model]
             try:
                 part.sizes = [verb.size(pipeline, each, part.run.options) for each in part.run.inputs]
             except Exception as error:
@@ -125,7 +126,7 @@ class Batches:
         run = chosen[0][0].run
         inputs = [each for part, count in chosen for each in part.left[:count]]
         with remarks() as found:
-            answers = DIRECT_VERBS[run.verb].compute(self.pipelines[run.model], inputs, run.options)
+            answers = direct_verbs()[run.verb].compute(self.pipelines[run.model], inputs, run.options)
         begin = 0
         for part, count in chosen:
             end, done = begin + count, len(part.answers)

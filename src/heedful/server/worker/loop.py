@@ -36,36 +36,18 @@ from heedful.server.messages import (
 from heedful.server.settings import ServerSettings
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.beginnings import Beginnings
-from heedful.server.worker.direct import DIRECT_VERBS
+from heedful.server.worker.direct_verbs import direct_verbs
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationTask
 from heedful.server.worker.task import Reply, Task, name_of
 from heedful.server.worker.translation import TranslationTask
-from heedful.tasks.encoding.pipeline import Encoder
-from heedful.tasks.image_classification.pipeline import ImageClassifier
-from heedful.tasks.labelling.classifier import Classifier
-from heedful.tasks.labelling.tagger import Tagger
-from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.loading import Pipeline, load
-from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
-from heedful.tasks.translation.pipeline import Translator
+from heedful.tasks.registry import all_tasks
 
 # The front process goes first: it has little to do, and everyone waits for it.
 NICENESS = 5
 # Seconds between the end of the connection to the front process and that of the process, if it is ending.
 FRONT_END_SECONDS = 5.0
-
-# What the pipelines can do, the most particular class first.
-ABILITIES: list[tuple[type[Any], list[str]]] = [
-    (Translator, ["translate", "alternatives", "attention"]),
-    (LanguageModel, ["generate", "attention"]),
-    (MaskedLanguageModel, ["fill", "embed", "attention"]),
-    (Classifier, ["classify", "embed", "attention"]),
-    (Tagger, ["tag", "embed", "attention"]),
-    (Encoder, ["embed", "attention"]),
-    (ImageClassifier, ["classify_images", "attention_of_images"]),
-]
-
 
 STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, "generate": GenerationTask}
 
@@ -113,22 +95,26 @@ def _in_terms_of_originals(message: str, settings: ServerSettings) -> str:
 
 
 def _load(folder: str, settings: ServerSettings) -> Pipeline:
-    translates = check_model_folder(Path(folder)).task == "translation"
-    return load(folder, settings.device, precision=settings.precision if translates else "fp32")
+    able = settings.precision in all_tasks()[check_model_folder(Path(folder)).task].precisions
+    return load(folder, settings.device, precision=settings.precision if able else "fp32")
 
 
 def _card(name: str, pipeline: Any) -> ModelCard:
-    config = pipeline.config
+    config, task = pipeline.config, all_tasks()[pipeline.config.task]
     return ModelCard(
         name,
         config.task,
+        task.title,
+        task.takes,
+        task.gives,
+        task.placeholder,
         config.family,
         counted(FAMILIES[config.family].build_without_memory(config.model)),
         config.source_language,
         config.target_language,
         list(config.labels) or None,
-        isinstance(pipeline, Classifier) and pipeline.model.config.embedding.segments > 1,
-        next(verbs for kind, verbs in ABILITIES if isinstance(pipeline, kind)),
+        getattr(pipeline, "takes_pairs", False),
+        [verb.name for verb in task.verbs],
     )
 
 
@@ -168,7 +154,7 @@ class Worker:
             task = self.tasks.pop(message.number, None)
             if task:
                 task.cancel()
-        elif message.verb in DIRECT_VERBS:
+        elif message.verb in direct_verbs():
             self.batches.add(message, Reply(message.number, self._send, name_of(message)))
         else:
             self._begin(message, Reply(message.number, self._send, name_of(message)))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 from heedful.errors import DamagedModelError, UserError
@@ -14,17 +12,6 @@ from heedful.machine.memory import out_of_memory
 from heedful.server.messages import FAULT, Done, Failed, Partial, Run
 
 Send = Callable[[Any], None]
-
-
-@contextmanager
-def remarks() -> Iterator[list[tuple[int, str]]]:
-    """What pipelines warn about meanwhile: the place of the text, and what is to be said of it."""
-    found: list[tuple[int, str]] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield found
-    messages = [each.message for each in caught if isinstance(each.message, Warning)]
-    found += [(getattr(message, "index", 0), str(message.args[0])) for message in messages]
 
 
 class Task(Protocol):

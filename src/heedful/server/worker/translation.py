@@ -11,7 +11,8 @@ from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
 from heedful.server.messages import Run
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
-from heedful.server.worker.task import Reply, remarks
+from heedful.server.worker.task import Reply
+from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation
 from heedful.tasks.translation.pieces import TextInPieces, join_pieces
 from heedful.tasks.translation.pipeline import Translator

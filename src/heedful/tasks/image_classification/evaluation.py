@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import UserError
 from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
-from heedful.tasks.image_classification.files import LabelledImages
-from heedful.tasks.image_classification.images import decode_image
+from heedful.tasks.declaration import Measured, Options, Remark
+from heedful.tasks.image_classification.files import LabelledImages, open_images
+from heedful.tasks.image_classification.images import decode_image, parse_resolution
 from heedful.tasks.image_classification.pipeline import ImageClassifier
+from heedful.tasks.label_tables import label_lines
+from heedful.tasks.loading import load
 
 
 def evaluate_images(
@@ -45,3 +49,22 @@ def evaluate_images(
         raise UserError("none of the images can be read")
     seconds = time.monotonic() - started
     return label_evaluation(np.array(right), np.array(predicted), classifier.labels), seconds
+
+
+def evaluate(model: str, options: Options, remark: Remark) -> Measured:
+    """Measure a classifier of images as the command line asks."""
+    source = open_images(options["images"], options["idx_images"], options["idx_labels"])
+    if source is None:
+        raise UserError(f"{model} is an image classifier: give --images, or --idx-images and --idx-labels")
+    resolution = parse_resolution(options["resolution"])
+    pipeline = load(model, options["device"])
+    assert isinstance(pipeline, ImageClassifier)
+    result, seconds = evaluate_images(
+        pipeline, source, resolution, lambda name, reason: remark(f"{name} is left out: {reason}")
+    )
+    return {**asdict(result), "seconds": seconds}, [
+        f"accuracy  {result.accuracy:.4f}  of {result.count:,} images",
+        f"macro F1  {result.macro_f1:.4f}",
+        f"speed     {result.count / seconds:,.0f} images/s",
+        *label_lines(result),
+    ]

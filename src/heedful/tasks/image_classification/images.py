@@ -167,3 +167,13 @@ def load_image(
         name = image if isinstance(image, str | Path) else "an image"
         raise UserError(f"{name} cannot be read as an image: {pixels}")
     return pixels
+
+
+def parse_resolution(text: str | None) -> tuple[int, int] | None:
+    """`40` or `40x56` as height and width."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise UserError(f"--resolution {text!r}: expected a number of pixels such as 40, or height and width as 40x56")
+    return int(parts[0]), int(parts[-1])

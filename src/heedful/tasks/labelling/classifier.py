@@ -24,6 +24,11 @@ from heedful.tasks.encoding.pipeline import (
 class Classifier(Encoder):
     """A model that labels texts, or pairs of texts."""
 
+    @property
+    def takes_pairs(self) -> bool:
+        """Whether it labels pairs of texts, too."""
+        return self.model.config.embedding.segments > 1
+
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
         return encoder_attention(self, *self.framed(text, target), Predicted(None, self.config.labels.__getitem__))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from heedful.errors import UserError
 from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
+from heedful.tasks.declaration import Measured, Options, Remark
+from heedful.tasks.label_tables import label_lines
 from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.entity_metrics import are_entity_tags, entity_evaluation
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelUnit, label_numbers
 from heedful.tasks.labelling.tagger import Tagger
+from heedful.tasks.loading import load
+from heedful.tasks.remarks import remarks
 from heedful.text.row_layout import RECOGNISED, RowOptions
 
 
@@ -27,7 +30,7 @@ class _Remarks:
 
     def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
         """A line was changed, or left out."""
-        self.remark(f"heedful: line {line} of {file} was {action}: {rule}")
+        self.remark(f"line {line} of {file} was {action}: {rule}")
 
 
 def evaluate_labels(
@@ -44,19 +47,18 @@ def evaluate_labels(
         unit: LabelUnit = "word" if is_tagger else "text"
         files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
         for name, layout in files.unusual_layouts().items():
-            remark(f"heedful: {name} is read as {layout.description(files.wanted)}")
+            remark(f"{name} is read as {layout.description(files.wanted)}")
         examples = list(files.examples(_Remarks(remark)))
     if not examples:
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels
     numbers = {label: number for number, label in enumerate(labels)}
     wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with remarks() as remarked:
         answers = _answers(pipeline, examples, batch_size)
     found = np.array([numbers[label] for each in answers for label in each])
-    if caught:
-        remark(f"heedful: {len(caught):,} of {len(examples):,} texts: the first {caught[0].message}")
+    if remarked:
+        remark(f"{len(remarked):,} of {len(examples):,} texts: the first {remarked[0][1]}")
     result = label_evaluation(wanted, found, labels)
     if is_tagger and are_entity_tags(labels):
         result = replace(result, entities=entity_evaluation([example.labels for example in examples], answers))
@@ -70,3 +72,17 @@ def _answers(pipeline: Classifier | Tagger, examples: list[LabelledExample], bat
         return [[word.tag for word in sentence] for sentence in tagged]
     texts = [each.texts[0] if len(each.texts) == 1 else (each.texts[0], each.texts[1]) for each in examples]
     return [[each.label] for each in pipeline.classify(texts, batch_size=batch_size)]
+
+
+def evaluate(model: str, options: Options, remark: Remark) -> Measured:
+    """Measure a classifier or a tagger as the command line asks."""
+    layout = RowOptions(options["columns"], options["header"], options["delimiter"])
+    layout.check()
+    pipeline = load(model, options["device"])
+    assert isinstance(pipeline, Classifier | Tagger)
+    result = evaluate_labels(pipeline, options["data"], options["batch_size"], remark, options["encoding"], layout)
+    return asdict(result), [
+        f"accuracy  {result.accuracy:.4f}  of {result.count:,} labels",
+        f"macro F1  {result.macro_f1:.4f}",
+        *label_lines(result),
+    ]

@@ -224,3 +224,19 @@ def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs
             f"{source.name} has {source_lines} lines but {target.name} has {target_lines}: "
             "line by line they must be translations of each other."
         )
+
+
+def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECOGNISED) -> tuple[list[str], list[str]]:
+    """The two columns of a table file, read as training reads it; a row without one of them is an error."""
+    sources: list[str] = []
+    targets: list[str] = []
+    layout.check()
+    for block in ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout).blocks():
+        for place in block.missing:
+            if block.sources[place] or block.targets[place]:
+                raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")
+        sources += [text.decode("utf-8", "replace") for text in block.sources]
+        targets += [text.decode("utf-8", "replace") for text in block.targets]
+    if not sources:
+        raise UserError(f"{file} is empty")
+    return sources, targets

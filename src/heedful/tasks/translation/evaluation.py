@@ -6,15 +6,21 @@ import io
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import sacrebleu
 
-from heedful.tasks.translation.lines import LineSettings, cached_translator, translate_lines
+from heedful.decoding.options import DecodingOptions
+from heedful.errors import UserError
+from heedful.tasks.declaration import Measured, Options, Remark
+from heedful.tasks.translation.corpus import read_pairs
+from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_lines
+from heedful.text.row_layout import RowOptions
+from heedful.text.whole_files import read_aligned
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class TranslationScores:
     """Scores of a test set; the signatures say exactly how BLEU and chrF were computed."""
 
     bleu: float
@@ -33,7 +39,7 @@ def evaluate_translation(
     sources: list[str],
     references: list[str],
     remark: Callable[[int, str], None],
-) -> Evaluation:
+) -> TranslationScores:
     """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
     scores = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist).score(
         sources, references
@@ -49,7 +55,7 @@ def evaluate_translation(
     chrf_score = chrf.corpus_score(translations, [references]).score
     tokens = sum(len(each.token_scores) for each in scores)
     perplexity = math.exp(-sum(each.log_probability for each in scores) / tokens)
-    return Evaluation(
+    return TranslationScores(
         bleu_score,
         str(bleu.get_signature()),
         chrf_score,
@@ -59,3 +65,32 @@ def evaluate_translation(
         seconds,
         translations,
     )
+
+
+def evaluate(model: str, options: Options, remark: Remark) -> Measured:
+    """Measure a translation model as the command line asks."""
+    source, reference, tsv = (options[name] for name in ("source", "reference", "tsv"))
+    if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
+        raise UserError(f"the task of {model} is translation: give --source and --reference, or --tsv")
+    layout = RowOptions(options["columns"], options["header"], options["delimiter"])
+    encoding = options["encoding"]
+    if tsv:
+        sources, references = read_pairs(tsv, encoding, layout)
+    else:
+        sources, references = read_aligned(source, reference, remark, encoding)
+    search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
+    names = ("device", "precision", "shortlist", "batch_size", "split")
+    settings = LineSettings(model, search, **{name: options[name] for name in names})
+    workers = number_of_workers(options["workers"], options["device"])
+    result = evaluate_translation(
+        settings, workers, sources, references, lambda number, text: remark(f"line {number} of {tsv or source} {text}")
+    )
+    figures = asdict(result)
+    del figures["translations"]
+    return figures, [
+        f"BLEU        {result.bleu:.2f}  {result.bleu_signature}",
+        f"chrF        {result.chrf:.2f}  {result.chrf_signature}",
+        f"perplexity  {result.perplexity:.3f}  per subword of the references",
+        f"speed       {result.sentences / result.seconds:.1f} sentences/s "
+        f"({result.sentences:,} in {result.seconds:.1f} s, start of the workers included)",
+    ]

@@ -7,7 +7,6 @@ import os
 import queue
 import signal
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -17,11 +16,14 @@ from functools import lru_cache
 
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
+from heedful.machine.cores import available_cores
+from heedful.machine.devices import choose_device
 from heedful.machine.memory import keep_freed_memory
 from heedful.tasks.loading import Precision, load_translator
+from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.alignment import pharaoh
 from heedful.tasks.translation.answers import Translation
-from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, LongTextWarning, Translator
+from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
 from heedful.text.text_files import BYTE_ORDER_MARK
@@ -196,17 +198,16 @@ def cached_translator(model: str, device: str, precision: Precision, shortlist: 
 def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
     translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
-    remarks: list[list[str]] = [[] for _ in raw_lines]
+    about_lines: list[list[str]] = [[] for _ in raw_lines]
     texts = []
-    for raw, about in zip(raw_lines, remarks, strict=True):
+    for raw, about in zip(raw_lines, about_lines, strict=True):
         raw = raw.removesuffix(b"\r")
         try:
             texts.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
             texts.append(raw.decode("utf-8", "replace"))
             about.append("is not valid UTF-8: the bytes that are not are read as U+FFFD")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LongTextWarning)
+    with remarks() as found:
         translations = translator.translate(
             texts,
             settings.options,
@@ -216,13 +217,14 @@ def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) 
             batch_size=settings.batch_size,
             first_index=first,
         )
-    for each in caught:
-        if isinstance(each.message, LongTextWarning):
-            remarks[each.message.index].append(each.message.args[0])
-    for translation, about in zip(translations, remarks, strict=True):
+    for place, text in found:
+        about_lines[place].append(text)
+    for translation, about in zip(translations, about_lines, strict=True):
         if settings.verbose and translation.pieces:
             about.append(_split_remark(translation))
-    return [LineAnswer(output_lines(each, settings), about) for each, about in zip(translations, remarks, strict=True)]
+    return [
+        LineAnswer(output_lines(each, settings), about) for each, about in zip(translations, about_lines, strict=True)
+    ]
 
 
 def _split_remark(translation: Translation) -> str:
@@ -241,3 +243,12 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
             columns.append(pharaoh(each.alignment or []))
         lines.append("\t".join(columns) if any(columns) else "")
     return lines + [""] * (settings.options.nbest - len(lines))
+
+
+def number_of_workers(asked: int | None, device: str) -> int:
+    """Worker processes: as many as asked for, else one per core, or one where another device computes."""
+    if asked is not None and asked < 1:
+        raise UserError(f"--workers is {asked}, but must be at least 1")
+    if choose_device(device).type != "cpu":
+        return 1
+    return asked or available_cores()

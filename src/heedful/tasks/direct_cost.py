@@ -1,4 +1,4 @@
-"""How much memory it takes to compute an input in one go, told before it is computed."""
+"""How much memory and work it takes to compute an input in one go, told before it is computed."""
 
 from __future__ import annotations
 
@@ -82,3 +82,34 @@ def _token_bytes(pipeline: Any) -> int:
     """Bytes of a token in a block; a training keeps those of all blocks."""
     settings = pipeline.config.model
     return max(1, int(2 * settings.activation_bytes() / settings.stack.num_layers))
+
+
+# Tokens that are computed in one turn, if one input has no more.
+MOST_WORK = 2**13
+# Characters that are tokenized in the time that one token is computed in, at a guess.
+CHARACTERS_PER_TOKEN = 32
+
+
+def work_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
+    """That of a text of which no more is computed than the model takes, though all of it is tokenized."""
+    length = _characters(text)
+    return min(length, int(pipeline.model.max_length)) + length // CHARACTERS_PER_TOKEN
+
+
+def work_of_whole_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
+    """That of a text which is computed to its end, however long it is."""
+    return _characters(text)
+
+
+def work_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
+    """That of an image, of which all is read."""
+    return num_patches(pipeline, options) + len(image) // CHARACTERS_PER_TOKEN
+
+
+def work_of_a_turn(pipeline: Any, given: Any, options: dict[str, Any]) -> int:
+    """That of an input which is computed by itself anyway."""
+    return MOST_WORK
+
+
+def _characters(text: Any) -> int:
+    return len(text) if isinstance(text, str) else sum(map(len, text))

@@ -1,0 +1,120 @@
+"""What a task tells of itself, without torch: how it is trained, measured, used, served and shown."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+# What a model takes and gives; the page has a workspace for each pair that occurs.
+Takes = Literal["text", "prompt", "masked text", "texts", "image"]
+Gives = Literal["text", "label", "spans", "words", "vectors"]
+# The options of a command, by name; what tells a person of something odd; figures, and the lines that show them.
+Options = dict[str, Any]
+Remark = Callable[[str], None]
+Measured = tuple[dict[str, Any], list[str]]
+
+
+def resolve(place: str) -> Any:
+    """What a place such as `heedful.tasks.translation.job:TranslationData` names, imported only now."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command: its names as click takes them, and what it says in the help."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = "FILE"
+    multiple: bool = False
+    choices: tuple[str, ...] = ()
+    default: Any = None
+    kind: type | None = None
+    is_flag: bool = False
+
+
+ENCODING = Option(("--encoding",), "Of the text files, such as iso-8859-1; by default utf-8, or by their mark.", "NAME")
+ROWS = (
+    Option(("--columns",), "Which columns to read, by number or name: 2,1 or label,text.", "LIST"),
+    Option(("--header/--no-header",), "Whether the first row names the columns.", None),
+    Option(("--delimiter",), "Between columns: tab, comma, semicolon, pipe, space, or a sign.", "SIGN"),
+)
+FROM = Option(
+    ("--from", "from_model"),
+    "Start from the weights, the settings and the vocabulary of this model folder.",
+    "MODEL",
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A command of `heedful train`: its help, the dataclass of what users name, and what to do with the model."""
+
+    command: str
+    help: str
+    data: str
+    options: Sequence[Option]
+    usage: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How `heedful evaluate` measures a model.
+
+    `function` takes the model's folder, the options and a `Remark`, and gives what was `Measured`; `needed` are the
+    options without which it cannot.
+    """
+
+    function: str
+    options: Sequence[Option]
+    needed: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demo of `heedful demo`: its module has WHAT, `run_demo` and `show`."""
+
+    name: str
+    module: str
+    about: str
+    budget: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Something that a model does for a client of the server.
+
+    `does` completes the phrase "a model that". A verb that is computed in one go has a `DirectVerb`, at the place
+    `direct`; without one it is decoded step by step. Where `summary` is given, the server makes a route of the verb by
+    itself, from what the task takes and gives.
+    """
+
+    name: str
+    does: str
+    direct: str | None = None
+    summary: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskDeclaration:
+    """One task: its name in config.json, a title for people, and where its parts are.
+
+    The first of the verbs is the one that the page uses. `scores` are what a validation measures beside the loss;
+    `placeholder` is what the page says where there is no text yet.
+    """
+
+    name: str
+    title: str
+    pipeline: str
+    takes: Takes
+    gives: Gives
+    verbs: Sequence[Verb]
+    placeholder: str = ""
+    scores: Sequence[str] = ()
+    training: Training | None = None
+    evaluation: Evaluation | None = None
+    demo: Demo | None = None
+    precisions: Sequence[str] = field(default=("fp32",))

@@ -1,0 +1,48 @@
+"""What is computed for clients in one go, and not step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.tasks.direct_cost import check_weights, size_of_attention, work_of_a_turn
+from heedful.tasks.remarks import remarks
+
+Options = dict[str, Any]
+# From a pipeline, inputs and options to an answer for each input.
+Compute = Callable[[Any, list[Any], Options], list[Any]]
+# From a pipeline, an input and options to the bytes that it takes to compute.
+Size = Callable[[Any, Any, Options], int]
+# The same to the tokens that the work on it is worth.
+Work = Callable[[Any, Any, Options], int]
+
+
+@dataclass(frozen=True)
+class DirectVerb:
+    """How a verb is computed, whether inputs of several requests may be together, in how much memory and work."""
+
+    compute: Compute
+    together: bool = True
+    size: Size = lambda pipeline, given, options: 0
+    work: Work = lambda pipeline, given, options: 1
+
+
+def _attention(pipeline: Any, texts: list[str], options: Options) -> list[bytes]:
+    answers = []
+    for text in texts:
+        with remarks() as found:
+            maps = pipeline.attention(text, **options)
+        answers.append(attention_document(maps, [f"the text {remark}" for _, remark in found]))
+    return answers
+
+
+def attention_document(maps: Any, found: list[str]) -> bytes:
+    """The answer as bytes: it is large, and the front process has no need to know what it holds."""
+    # Those of a translation that was not given are known only now.
+    check_weights(sum(each.weights.size for each in maps.maps))
+    return json.dumps({**maps.to_json(), "remarks": found}).encode()
+
+
+ATTENTION = DirectVerb(_attention, False, size_of_attention, work_of_a_turn)

@@ -1,0 +1,20 @@
+"""What an encoder without a head tells of itself: it comes from elsewhere, and is not trained here."""
+
+from heedful.tasks.declaration import TaskDeclaration, Verb
+
+HERE = "heedful.tasks.encoding"
+
+TASKS = (
+    TaskDeclaration(
+        "encoder",
+        "Similarity",
+        f"{HERE}.pipeline:Encoder",
+        takes="texts",
+        gives="vectors",
+        verbs=(
+            Verb("embed", "embeds texts", f"{HERE}.verbs:EMBED"),
+            Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+        ),
+        placeholder="One text per line; the table says how alike they are",
+    ),
+)

@@ -1,0 +1,59 @@
+"""What image classification tells of itself."""
+
+from heedful.tasks.declaration import Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+
+HERE = "heedful.tasks.image_classification"
+
+TRAINING = Training(
+    "image-classifier",
+    """Learn to tell what images show.
+
+    \b
+    heedful train image-classifier --images photos/ --out my-vit --budget 30m
+    heedful train image-classifier --idx-images train-images.gz --idx-labels train-labels.gz --out digits
+    heedful train image-classifier --images photos/ --out larger --from my-vit --set 'model.image_size=[56,56]'
+    """,
+    f"{HERE}.job:ImageData",
+    (
+        Option(("--images",), "Images, with a sub-folder for each class.", "FOLDER"),
+        Option(("--idx-images",), "Images as an idx file, as MNIST has them: plain or .gz."),
+        Option(("--idx-labels",), "Their labels."),
+        Option(("--valid-images",), "Held-out images; without them a part is held out.", "FOLDER"),
+        Option(("--valid-idx-images",), "Held-out images as an idx file."),
+        Option(("--valid-idx-labels",), "Their labels."),
+        Option(
+            ("--from", "start_from"),
+            "A model to start from; its classes and its size of images may be others.",
+            "MODEL",
+        ),
+    ),
+    "heedful classify {} image.png",
+)
+
+EVALUATION = Evaluation(
+    f"{HERE}.evaluation:evaluate",
+    (
+        Option(("--images",), "Images: a sub-folder for each class.", "FOLDER"),
+        Option(("--idx-images",), "Images as an idx file, in place of a folder."),
+        Option(("--idx-labels",), "Their labels."),
+        Option(("--resolution",), "Use images at another size than in training: 40, or 40x56.", "PIXELS"),
+    ),
+)
+
+TASKS = (
+    TaskDeclaration(
+        "image_classifier",
+        "Image classification",
+        f"{HERE}.pipeline:ImageClassifier",
+        takes="image",
+        gives="label",
+        verbs=(
+            Verb("classify_images", "classifies images", f"{HERE}.verbs:CLASSIFY_IMAGES"),
+            Verb("attention_of_images", "takes images", f"{HERE}.verbs:ATTENTION_OF_IMAGES"),
+        ),
+        scores=("accuracy", "macro F1"),
+        training=TRAINING,
+        evaluation=EVALUATION,
+        demo=Demo("vision", f"{HERE}.demo", "what does an image show? simple shapes, drawn on the spot", "60s"),
+    ),
+)

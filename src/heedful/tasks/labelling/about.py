@@ -1,0 +1,92 @@
+"""What the tasks of labelling tell of themselves."""
+
+from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+
+HERE = "heedful.tasks.labelling"
+SCORES = ("accuracy", "macro F1")
+EMBED = Verb("embed", "embeds texts", "heedful.tasks.encoding.verbs:EMBED")
+ATTENTION = Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION")
+
+EVALUATION = Evaluation(
+    f"{HERE}.evaluation:evaluate",
+    (Option(("--data",), "Classifiers and taggers: labelled text, as for training.", multiple=True), *ROWS),
+    needed=("data",),
+)
+
+CLASSIFIER = Training(
+    "classifier",
+    """Learn to label texts, or pairs of texts.
+
+    \b
+    heedful train classifier --data train.tsv --out sentiment
+    heedful train classifier --data train.tsv --out sentiment --from my-bert --epochs 3
+    """,
+    f"{HERE}.job:ClassifierData",
+    (
+        Option(
+            ("--data",),
+            "Label, tab, text; a second text after another tab. CSV and JSON lines too. Also .gz or .xz.",
+            multiple=True,
+        ),
+        Option(("--valid-data",), "Held-out texts; without them a part is held out.", multiple=True),
+        ENCODING,
+        *ROWS,
+        FROM,
+    ),
+    "heedful classify {} < in.txt",
+)
+
+TAGGER = Training(
+    "tagger",
+    """Learn to tag words.
+
+    \b
+    heedful train tagger --data train.conll --out my-tagger
+    """,
+    f"{HERE}.job:TaggerData",
+    (
+        Option(
+            ("--data",),
+            "Word, tab or space, tag; blank lines between sentences. JSON lines too. Also .gz or .xz.",
+            multiple=True,
+        ),
+        Option(("--valid-data",), "Held-out text; without it a part is held out.", multiple=True),
+        ENCODING,
+        *ROWS,
+        FROM,
+    ),
+    "heedful tag {} < in.txt",
+)
+
+TASKS = (
+    TaskDeclaration(
+        "classification",
+        "Text classification",
+        f"{HERE}.classifier:Classifier",
+        takes="text",
+        gives="label",
+        verbs=(Verb("classify", "classifies texts", f"{HERE}.verbs:CLASSIFY"), EMBED, ATTENTION),
+        placeholder="Type a text; its label appears next to it",
+        scores=SCORES,
+        training=CLASSIFIER,
+        evaluation=EVALUATION,
+        demo=Demo(
+            "classifier",
+            f"{HERE}.demo",
+            "which language is a phrase in? phrases generated from the Unicode CLDR",
+            "60s",
+        ),
+    ),
+    TaskDeclaration(
+        "tagging",
+        "Tagging",
+        f"{HERE}.tagger:Tagger",
+        takes="text",
+        gives="spans",
+        verbs=(Verb("tag", "tags words", f"{HERE}.verbs:TAG", "Tag the words of texts."), EMBED, ATTENTION),
+        placeholder="Type a sentence; each word gets its tag",
+        scores=SCORES,
+        training=TAGGER,
+        evaluation=EVALUATION,
+    ),
+)

@@ -1,0 +1,74 @@
+"""What language modeling tells of itself."""
+
+from heedful.tasks.declaration import ENCODING, FROM, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+
+HERE = "heedful.tasks.language_modeling"
+
+TRAINING = Training(
+    "language-model",
+    """Learn to continue text.
+
+    \b
+    heedful train language-model --text book.txt --out my-gpt
+    heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
+    heedful train language-model --text book.txt --out my-xlnet --family xlnet
+    heedful train language-model --text letters.txt --out my-letters --from my-gpt
+    """,
+    f"{HERE}.job:TextData",
+    (
+        Option(
+            ("--text",),
+            "Text: plain, .gz or .xz; patterns such as 'books/*.txt' and - (standard input) too.",
+            multiple=True,
+        ),
+        Option(("--valid-text",), "Held-out text; without it a part is held out.", multiple=True),
+        Option(
+            ("--document",),
+            "What a document is, by default a file; no document sees another one.",
+            None,
+            choices=("file", "line"),
+        ),
+        Option(
+            ("--tokenizer",),
+            "What a token is, by default a byte-level subword.",
+            None,
+            choices=("subwords", "characters"),
+        ),
+        ENCODING,
+        Option(
+            ("--family",),
+            "The kind of model, by default decoder_only; xlnet learns to predict tokens in any order.",
+            None,
+            choices=("decoder_only", "xlnet"),
+        ),
+        FROM,
+    ),
+    'heedful generate {} "Once upon a time"',
+)
+
+TASKS = (
+    TaskDeclaration(
+        "language_model",
+        "Text completion",
+        f"{HERE}.pipeline:LanguageModel",
+        takes="prompt",
+        gives="text",
+        verbs=(
+            Verb("generate", "generates text"),
+            Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+        ),
+        scores=("bits per byte",),
+        training=TRAINING,
+        evaluation=Evaluation(
+            f"{HERE}.evaluation:evaluate",
+            (Option(("--text",), "Language models: the text to predict.", multiple=True),),
+            needed=("text",),
+        ),
+        demo=Demo(
+            "language-model",
+            f"{HERE}.demo",
+            "the Python language reference, which comes with Python",
+            "75s",
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""What translation tells of itself."""
+
+from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+
+HERE = "heedful.tasks.translation"
+
+TRAINING = Training(
+    "translation",
+    """Learn to translate from two aligned text files.
+
+    \b
+    heedful train translation --source train.en --target train.de --out en-de
+    heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
+    heedful train translation --tsv ours.tsv --out ours --from en-de --epochs 3
+    heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
+    """,
+    f"{HERE}.job:TranslationData",
+    (
+        Option(("--source",), "Source text: plain, .gz or .xz; a pattern such as 'part*.en' too.", multiple=True),
+        Option(("--target",), "Target text, line by line the translation of the source.", multiple=True),
+        Option(
+            ("--tsv",),
+            "Source, tab, target; CSV and JSON lines too; - is standard input. Instead of the two above.",
+            multiple=True,
+        ),
+        Option(("--valid-source",), "Held-out source text; without it a part is held out.", multiple=True),
+        Option(("--valid-target",), "Held-out target text.", multiple=True),
+        Option(("--valid-tsv",), "Held-out pairs as TSV.", multiple=True),
+        Option(("--source-language",), "Read from the file names (train.en.gz) if not given.", "CODE"),
+        Option(("--target-language",), "Likewise.", "CODE"),
+        ENCODING,
+        *ROWS,
+        Option(("--family",), "encoder_decoder, or recurrent: what Transformers replaced.", "NAME"),
+        FROM,
+    ),
+    "heedful translate {} < in.txt > out.txt",
+)
+
+EVALUATION = Evaluation(
+    f"{HERE}.evaluation:evaluate",
+    (
+        Option(("--source",), "Translation: source text of the test set."),
+        Option(("--reference",), "Translation: its translation by people, line by line."),
+        Option(("--tsv",), "Translation: source, tab, reference, in place of the two above."),
+        Option(("--beam",), "Translation: hypotheses kept at each step.", None, default=5, kind=int),
+        Option(("--length-penalty",), "Translation: the alpha of the paper.", None, default=0.6, kind=float),
+        Option(
+            ("--split",),
+            "Translation: as for `heedful translate`.",
+            None,
+            choices=("auto", "sentences", "none"),
+            default="auto",
+        ),
+        Option(("--workers",), "Translation: processes; by default one for each core.", None, kind=int),
+        Option(
+            ("--precision",),
+            "Translation: int8 computes with weights of 8 bits.",
+            None,
+            choices=("fp32", "int8"),
+            default="fp32",
+        ),
+        Option(("--shortlist",), "Translation: as for `heedful translate`.", None, is_flag=True),
+    ),
+)
+
+TASKS = (
+    TaskDeclaration(
+        "translation",
+        "Translation",
+        f"{HERE}.pipeline:Translator",
+        takes="text",
+        gives="text",
+        verbs=(
+            Verb("translate", "translates"),
+            Verb("alternatives", "translates", f"{HERE}.verbs:ALTERNATIVES"),
+            Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+        ),
+        scores=("BLEU",),
+        training=TRAINING,
+        evaluation=EVALUATION,
+        demo=Demo(
+            "translation",
+            f"{HERE}.demo",
+            "dates, amounts, units and lists, generated from the Unicode CLDR",
+            "90s",
+        ),
+        precisions=("fp32", "int8"),
+    ),
+)

@@ -1,0 +1,64 @@
+"""Text files that are read whole: one by a name or a pattern, two that are aligned, several with their contents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.text.corpus_file import CorpusFile
+from heedful.text.encodings import LineCensus
+from heedful.text.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
+
+Remark = Callable[[str], None]
+
+
+def one_file(pattern: str) -> Path:
+    """The one file that a name or a pattern stands for."""
+    files = expand_files([pattern])
+    if len(files) != 1:
+        raise UserError(f"{pattern} stands for {len(files)} files: name one")
+    return Path(files[0])
+
+
+def read_texts(pattern: str, remark: Remark, encoding: str | None = None) -> list[str]:
+    """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD, with a remark."""
+    path = one_file(pattern)
+    texts = []
+    blocks = list(CorpusFile(str(path), path, encoding).line_blocks())  # all, so that a file is refused before remarks
+    for number, line in enumerate((line for lines in blocks for line in lines), 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            remark(f"line {number} of {path} is not valid UTF-8: read with U+FFFD")
+            texts.append(line.decode("utf-8", "replace"))
+    return texts
+
+
+def read_aligned(source: str, target: str, remark: Remark, encoding: str | None = None) -> tuple[list[str], list[str]]:
+    """The lines of two files that must have equally many."""
+    sources, targets = read_texts(source, remark, encoding), read_texts(target, remark, encoding)
+    if len(sources) != len(targets):
+        raise UserError(
+            f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: each line needs its counterpart"
+        )
+    if not sources:
+        raise UserError(f"{source} and {target} are empty")
+    return sources, targets
+
+
+def read_whole_texts(patterns: Sequence[str], remark: Remark, encoding: str | None = None) -> list[str]:
+    """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
+    texts = []
+    for file in expand_files(patterns):
+        raw = b"".join(unpacked_blocks(file, encoding)).replace(b"\r\n", b"\n")
+        census = LineCensus(file, encoding)
+        census.look(raw)
+        census.finish()
+        text = raw.decode("utf-8", "replace")
+        if text.encode("utf-8") != raw:
+            remark(f"{file} is not valid UTF-8: read with U+FFFD")
+        texts.append(text)
+    return texts
