@@ -30,7 +30,7 @@ ALLOWED = {
     "training": MAKING,
     "doctor": {*MAKING, "training"},
     "server": set(),
-    "server/front": {"server", "machine"},
+    "server/front": {"server", "machine", "tasks"},
     "server/worker": {"server", "machine", "models", "text", "decoding", "tasks", "model_folder"},
     "cli": {*MAKING, "training", "server", "interop", "doctor"},
 }

@@ -234,7 +234,7 @@ def test_bodies_that_are_no_request(client, content: bytes, status: int, message
             "/api/translate",
             {"text": "dog", "model": "writer"},
             400,
-            "writer is no model that translates: try translator",
+            "writer is not a model that translates: try translator",
         ),
         ("/api/translate", {"text": "dog", "beem": 5}, 422, "beem: Extra inputs are not permitted"),
         ("/api/translate", {"text": "dog", "beam": 0}, 422, "beam: Input should be greater than or equal to 1"),
@@ -252,7 +252,7 @@ def test_bodies_that_are_no_request(client, content: bytes, status: int, message
         ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),
         ("/api/classify", {"text": "x" * 2**20}, 413, "the request is larger than 1048576 bytes"),
         ("/v1/completions", {"model": "writer", "echo": True}, 422, "echo"),
-        ("/v1/embeddings", {"model": "writer", "input": "dog"}, 400, "writer is no model that embeds texts"),
+        ("/v1/embeddings", {"model": "writer", "input": "dog"}, 400, "writer is not a model that embeds texts"),
     ],
 )
 def test_mistakes(client, path: str, body: dict, status: int, message: str) -> None:

@@ -138,11 +138,11 @@ def test_prompts_are_refused(tmp_path: Path) -> None:
 
 def test_the_server_follows_them(tmp_path: Path) -> None:
     from heedful.server.front.text_schemas import EmbedRequest
-    from heedful.server.worker.direct import DIRECT_VERBS
+    from heedful.server.worker.direct_verbs import direct_verbs
 
     model = sentence_folder(tmp_path / "theirs", modules=MODULES[:2])
     import_folder(tmp_path / "theirs", tmp_path / "ours")
     options = {"normalize": EmbedRequest(text="a cat").normalize}
-    answers = DIRECT_VERBS["embed"].compute(heedful.load(tmp_path / "ours"), TEXTS[:2], options)
+    answers = direct_verbs()["embed"].compute(heedful.load(tmp_path / "ours"), TEXTS[:2], options)
     found = np.stack([np.frombuffer(data, "<f4") for data, _ in answers])
     np.testing.assert_allclose(found, expected(model, TEXTS[:2], 8, mean=True, unit=False), atol=1e-5)

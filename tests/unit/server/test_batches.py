@@ -3,13 +3,13 @@
 import warnings
 
 import pytest
-from heedful.server.worker.direct import DirectVerb
 
 from heedful.errors import UserError
 from heedful.server.messages import Done, Failed, Run
 from heedful.server.worker import batches as module
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.task import Reply
+from heedful.tasks.direct_verb import DirectVerb
 
 
 class TextWarning(UserWarning):
@@ -31,7 +31,8 @@ def calls(monkeypatch):
                 warnings.warn(TextWarning(place), stacklevel=1)
         return [each.upper() for each in inputs]
 
-    monkeypatch.setattr(module, "DIRECT_VERBS", {"shout": DirectVerb(compute), "alone": DirectVerb(compute, False)})
+    verbs = {"shout": DirectVerb(compute), "alone": DirectVerb(compute, False)}
+    monkeypatch.setattr(module, "direct_verbs", lambda: verbs)
     return found
 
 
@@ -68,9 +69,8 @@ def test_what_is_not_to_be_computed_together_is_not(calls):
 def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monkeypatch):
     from heedful.server.worker.memory_share import MemoryShare
 
-    monkeypatch.setattr(
-        module, "DIRECT_VERBS", {"shout": DirectVerb(module.DIRECT_VERBS["shout"].compute, True, lambda *_: 10)}
-    )
+    sized = DirectVerb(module.direct_verbs()["shout"].compute, True, lambda *_: 10)
+    monkeypatch.setattr(module, "direct_verbs", lambda: {"shout": sized})
     memory, sent = MemoryShare(25), []
     batches = Batches({"a": "A"}, memory)
     batches.add(Run(1, "a", "shout", ["x", "odd", "y", "odd", "z"]), Reply(1, sent.append))
@@ -87,9 +87,9 @@ def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monk
 def test_a_long_request_is_computed_in_slices_and_others_take_their_turns(calls, monkeypatch):
     from heedful.tasks import direct_cost as direct_work
 
-    compute = module.DIRECT_VERBS["shout"].compute
+    compute = module.direct_verbs()["shout"].compute
     half = DirectVerb(compute, work=lambda *_: direct_work.MOST_WORK // 2)
-    monkeypatch.setattr(module, "DIRECT_VERBS", {"shout": half, "call": DirectVerb(compute)})
+    monkeypatch.setattr(module, "direct_verbs", lambda: {"shout": half, "call": DirectVerb(compute)})
     sent, batches = [], Batches({"a": "A"})
     for number in (1, 2):  # two parts of one request
         batches.add(Run(number, "a", "shout", ["x", "x", "odd"], request="long"), Reply(number, sent.append))

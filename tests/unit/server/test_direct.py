@@ -10,10 +10,11 @@ from PIL import Image
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.server.messages import Run
-from heedful.server.worker import direct
 from heedful.server.worker.batches import Batches
 from heedful.server.worker.task import Reply
+from heedful.tasks.direct_verb import ATTENTION
 from heedful.tasks.image_classification import images
+from heedful.tasks.image_classification.verbs import open_image
 
 
 def encoded(kind: str, size=(7, 5)) -> str:
@@ -24,18 +25,18 @@ def encoded(kind: str, size=(7, 5)) -> str:
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
 def test_usual_formats_are_read(kind: str) -> None:
-    assert direct.open_image(f"data:image/x;base64,{encoded(kind)}").size == (7, 5)
+    assert open_image(f"data:image/x;base64,{encoded(kind)}").size == (7, 5)
 
 
 def test_formats_that_are_read_by_other_programs_are_refused() -> None:
     with pytest.raises(UserError, match="the image cannot be read: it is not an image of a format that is read"):
-        direct.open_image(encoded("EPS"))
+        open_image(encoded("EPS"))
 
 
 def test_a_large_image_is_refused_before_it_is_unpacked(monkeypatch) -> None:
     monkeypatch.setattr(images, "MOST_PIXELS", 34)
     with pytest.raises(UserError, match="7 x 5 pixels, more than 34"):
-        direct.open_image(encoded("PNG"))
+        open_image(encoded("PNG"))
 
 
 def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
@@ -52,10 +53,10 @@ def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
     from heedful.tasks import direct_cost as direct_size
 
     monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 18)
-    assert len(direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a", "b"], {})) == 2
+    assert len(ATTENTION.compute(Pipeline(), ["a", "b"], {})) == 2
     monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 17)
     with pytest.raises(UserError, match="there are 18 attention weights: the server gives 17"):
-        direct.DIRECT_VERBS["attention"].compute(Pipeline(), ["a"], {})
+        ATTENTION.compute(Pipeline(), ["a"], {})
 
 
 def test_attention_that_is_too_much_is_refused_before_it_is_computed() -> None:
