@@ -6,24 +6,17 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
-from heedful.models.families import FAMILIES
-from heedful.models.weights_file import (
-    adopt_parameters,
-    check_finite,
-    load_parameters,
-    parameter_tensors,
-    stored_shapes,
-)
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
+
+if TYPE_CHECKING:
+    from torch import nn
 
 FORMAT = 1
 # The families of each task, and the head that an encoder has for it.
@@ -75,6 +68,8 @@ def save_model_folder(
     folder: Path, model: nn.Module, tokenizer: Tokenizer | None, config: ModelConfig, card: str
 ) -> None:
     """Write or replace a model folder, file by file, each in one step."""
+    from heedful.models.weights_file import parameter_tensors
+
     folder.mkdir(parents=True, exist_ok=True)
     if tokenizer is not None:
         tokenizer.save(folder / "tokenizer.json")
@@ -86,6 +81,9 @@ def save_model_folder(
 
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
+    from heedful.models.families import FAMILIES
+    from heedful.models.weights_file import stored_shapes
+
     config = check_model_folder(folder)
     family, file = FAMILIES[config.family], folder / "model.safetensors"
     shapes = stored_shapes(file)
@@ -125,6 +123,8 @@ def load_weights(folder: Path, model: nn.Module) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    from heedful.models.weights_file import adopt_parameters, check_finite, load_parameters
+
     try:
         tensors = load_file(folder / "model.safetensors")
     except (SafetensorError, OSError) as error:
@@ -157,6 +157,8 @@ def _require_file(folder: Path, name: str) -> None:
 
 def read_config(folder: Path) -> ModelConfig:
     """The settings in a model folder's config.json."""
+    from heedful.models.families import FAMILIES
+
     file = folder / "config.json"
     data = read_json(file)
     if data.get("format") != FORMAT:

@@ -1,15 +1,5 @@
 """From encoded requests to hypotheses: greedy, beam search and sampling in one loop over refilled slots."""
 
-from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
-from heedful.decoding.options import DecodingOptions, SamplingOptions, length_penalty
-from heedful.decoding.scheduler import decode
+from heedful.lazy_names import lazy_names
 
-__all__ = [
-    "Decoded",
-    "DecodingOptions",
-    "Hypothesis",
-    "Request",
-    "SamplingOptions",
-    "decode",
-    "length_penalty",
-]
+__all__, __getattr__ = lazy_names(__file__, __name__)

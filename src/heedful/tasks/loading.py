@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from heedful.errors import UserError
-from heedful.layers.int8_linear import with_int8_weights
-from heedful.machine.devices import choose_device
 from heedful.model_folder import load_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.models.shortlist import ShortlistOutput, load_shortlist
 from heedful.tasks.declaration import resolve
 from heedful.tasks.registry import all_tasks
 
@@ -38,6 +34,11 @@ def load(
     precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a CPU, from a width of
     256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful shortlist`).
     """
+    from heedful.layers.int8_linear import with_int8_weights
+    from heedful.machine.devices import choose_device
+    from heedful.models.encoder_decoder import EncoderDecoder
+    from heedful.models.shortlist import ShortlistOutput, load_shortlist
+
     loaded = load_model_folder(Path(path))
     if max_length is not None:
         if max_length < 1:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from heedful.errors import not_numbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 RUNNERS_UP = 5
 

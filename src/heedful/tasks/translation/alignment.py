@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.inspection.attention.recording import recording_view
+from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.task import TranslationModel, collate
 from heedful.text.tokenizer import Tokenizer
-
-Alignment = list[tuple[int, int]]
 
 
 class Aligner:
@@ -60,8 +59,3 @@ class Aligner:
         by_word = np.zeros((target_words.max() + 1, source_words.max() + 1))
         np.add.at(by_word, (target_words[:, None], source_words[None]), weights_TS)
         return by_word / np.bincount(target_words)[:, None]
-
-
-def pharaoh(alignment: Alignment) -> str:
-    """The alignment as `0-0 1-2 ...`: source word, hyphen, target word."""
-    return " ".join(f"{source}-{target}" for source, target in alignment)

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heedful.errors import UserError
-from heedful.tasks.translation.alignment import Alignment
+
+# Pairs of the numbers of a source word and a target word.
+Alignment = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,8 @@ def texts_as_list(texts: str | Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise UserError(f"text {number} is {text!r}, which is not a string")
     return found
+
+
+def pharaoh(alignment: Alignment) -> str:
+    """The alignment as `0-0 1-2 ...`: source word, hyphen, target word."""
+    return " ".join(f"{source}-{target}" for source, target in alignment)

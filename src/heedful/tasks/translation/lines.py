@@ -17,12 +17,10 @@ from functools import lru_cache
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
-from heedful.machine.devices import choose_device
 from heedful.machine.memory import keep_freed_memory
 from heedful.tasks.loading import Precision, load_translator
 from heedful.tasks.remarks import remarks
-from heedful.tasks.translation.alignment import pharaoh
-from heedful.tasks.translation.answers import Translation
+from heedful.tasks.translation.answers import Translation, pharaoh
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
@@ -247,6 +245,8 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
 
 def number_of_workers(asked: int | None, device: str) -> int:
     """Worker processes: as many as asked for, else one per core, or one where another device computes."""
+    from heedful.machine.devices import choose_device
+
     if asked is not None and asked < 1:
         raise UserError(f"--workers is {asked}, but must be at least 1")
     if choose_device(device).type != "cpu":

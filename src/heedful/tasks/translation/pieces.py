@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from heedful.decoding.hypothesis import Request
-from heedful.tasks.translation.alignment import Alignment
-from heedful.tasks.translation.answers import TranslatedPiece, Translation
+from heedful.tasks.translation.answers import Alignment, TranslatedPiece, Translation
 from heedful.tasks.translation.segmentation import Piece, space_between
 from heedful.text.tokenizer import words
 

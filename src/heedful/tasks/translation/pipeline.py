@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from heedful.config import require
 from heedful.decoding.hypothesis import Hypothesis, Request
@@ -17,26 +17,25 @@ from heedful.decoding.options import (
     DecodingOptions,
     search_options,
 )
-from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.inspection.attention.maps import AttentionMaps
-from heedful.machine.devices import flushed_denormals, one_thread
-from heedful.model_folder import LoadedModel
-from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.described import Described
-from heedful.tasks.translation.alignment import Aligner, Alignment
+from heedful.tasks.translation.answers import Alignment, texts_as_list
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
-from heedful.tasks.translation.answers import texts_as_list
-from heedful.tasks.translation.attention import translation_attention
-from heedful.tasks.translation.next_words import NextWord, NextWords
 from heedful.tasks.translation.pieces import Start, TextInPieces, join_pieces
 from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
-from heedful.tasks.translation.task import TranslationModel
 from heedful.text.cleaning import clean_text
 from heedful.text.sentences import sentence_spans
 from heedful.text.tokenizer import Tokenizer
+
+# What needs torch is imported where a model computes: this file can be read by who has no torch.
+if TYPE_CHECKING:
+    from heedful.inspection.attention.maps import AttentionMaps
+    from heedful.model_folder import LoadedModel
+    from heedful.tasks.translation.alignment import Aligner
+    from heedful.tasks.translation.next_words import NextWord
+    from heedful.tasks.translation.task import TranslationModel
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
 # separate its columns.
@@ -107,6 +106,10 @@ class Translator(Described):
         `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
         longer series: samples are drawn by seed and number.
         """
+        from heedful.decoding.scheduler import decode
+        from heedful.machine.devices import flushed_denormals, one_thread
+        from heedful.models.memory_plan import sentences_that_fit
+
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
         prepared = self.prepare(lines, prefix, split)
@@ -157,6 +160,8 @@ class Translator(Described):
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
+        from heedful.tasks.translation.next_words import NextWords
+
         require(count, "count", 1)
         (prepared,) = self.prepare([text], prefix)
         if not prepared.sources:
@@ -178,6 +183,8 @@ class Translator(Described):
 
         In a text that is translated in pieces, none attends to another.
         """
+        from heedful.tasks.translation.attention import translation_attention
+
         return translation_attention(self, text, target, beam, split)
 
     def _splitter(self) -> Splitter:
@@ -227,6 +234,8 @@ class Translator(Described):
         """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
+            from heedful.tasks.translation.alignment import Aligner
+
             self._aligner = self._aligner or Aligner(self.model, self.tokenizer)
             alignments = self._aligner.align([list(source)] * len(hypotheses), [each.tokens for each in hypotheses])
         nbest = [
@@ -267,7 +276,7 @@ class Translator(Described):
             return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
         if isinstance(sources, str) or isinstance(targets, str):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
-        from heedful.tasks.translation.scoring import score_pairs  # here: translating must not wait for it
+        from heedful.tasks.translation.scoring import score_pairs
 
         return score_pairs(self, sources, targets, length_penalty, first_index)
 

@@ -6,7 +6,8 @@ from heedful.inspection.attention.recording import recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.tasks.translation.alignment import Aligner, pharaoh
+from heedful.tasks.translation.alignment import Aligner
+from heedful.tasks.translation.answers import pharaoh
 from heedful.tasks.translation.task import collate
 from heedful.text.tokenizer import Tokenizer
 
