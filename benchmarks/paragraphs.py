@@ -48,6 +48,20 @@ def in_place(text: str, language: str, count: int) -> list[str]:
     return found + [""] * (count - len(found))
 
 
+def by_caption(pieces: list[tuple[str, str]], captions: list[str]) -> list[str]:
+    """The translations of captions from the pieces (source and translation) that they consist of; none if one crosses."""
+    found, waiting = [], list(pieces)
+    for caption in captions:
+        source, target = waiting.pop(0)
+        while source != caption and len(source) < len(caption) and waiting:
+            more, text = waiting.pop(0)
+            source, target = f"{source} {more}", f"{target} {text}"
+        if source != caption:
+            return []
+        found.append(target)
+    return found
+
+
 class Measured:
     """One model on one set of captions."""
 
@@ -65,12 +79,9 @@ class Measured:
         right = pieces = 0
         for number, each in enumerate(self.translator.translate(lines, split=split)):
             group = self.sources[number * per_line : (number + 1) * per_line]
-            own = [piece.source for piece in each.pieces] or [lines[number]]
-            right, pieces = right + sum(piece in group for piece in own), pieces + len(own)
-            if own == group:
-                found += [piece.text for piece in each.pieces] or [each.text]
-            else:
-                found += in_place(each.text, language, per_line)
+            own = [(piece.source, piece.text) for piece in each.pieces] or [(lines[number], each.text)]
+            right, pieces = right + sum(source in group for source, _ in own), pieces + len(own)
+            found += by_caption(own, group) or in_place(each.text, language, per_line)
         same = sum(a == b for a, b in zip(found, self.alone, strict=False))
         bleu = sacrebleu.corpus_bleu(found, [self.references[:count]]).score
         return bleu, 100 * right / pieces, 100 * same / count

@@ -145,6 +145,8 @@ def test_signs_in_a_row_end_a_sentence(end: str) -> None:
 def test_a_sentence_longer_than_those_of_the_training_is_cut_at_looser_signs() -> None:
     line = "Ah one two three four: be one two three four; ce one two, de"
     assert texts(pieces(line)) == ["Ah one two three four:", "be one two three four; ce one two,", "de"]
+    # Where the longest line of the training had as many words, it is rare, and like one of the training nevertheless.
+    assert texts(pieces(line, longest=17, seen=TrainingLines(5, 8, 14, 1, 1, 2))) == [line]
 
 
 @pytest.mark.parametrize("pattern", ["« ", "a ", "( ", "A dog. "])
