@@ -49,7 +49,7 @@ def in_place(text: str, language: str, count: int) -> list[str]:
 
 
 def by_caption(pieces: list[tuple[str, str]], captions: list[str]) -> list[str]:
-    """The translations of captions from the pieces (source and translation) that they consist of; none if one crosses."""
+    """The translations of captions, from the pieces that they consist of; nothing if a piece crosses two captions."""
     found, waiting = [], list(pieces)
     for caption in captions:
         source, target = waiting.pop(0)
