@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/paragraphs.py --data ../shared/data/multi30k
 
 Trains an English-German and a German-English model for ten minutes each, unless they are there. Every caption is scored
-against its own reference, since joining alone raises BLEU: with splitting its translation is a piece, without it the
-sentence of the output that stands in its place. Captions that end without . ! or ? are reported apart.
+against its own reference, since joining alone raises BLEU: with splitting its translation is that of the pieces which
+begin in it, without splitting the sentence of the output that stands in its place. Captions that end without . ! or ? are reported apart.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import gzip
 import subprocess
 import sys
 import time
+from bisect import bisect_right
+from itertools import accumulate
 from pathlib import Path
 
 import results
@@ -49,17 +51,15 @@ def in_place(text: str, language: str, count: int) -> list[str]:
 
 
 def by_caption(pieces: list[tuple[str, str]], captions: list[str]) -> list[str]:
-    """The translations of captions, from the pieces that they consist of; nothing if a piece crosses two captions."""
-    found, waiting = [], list(pieces)
-    for caption in captions:
-        source, target = waiting.pop(0)
-        while source != caption and len(source) < len(caption) and waiting:
-            more, text = waiting.pop(0)
-            source, target = f"{source} {more}", f"{target} {text}"
-        if source != caption:
-            return []
-        found.append(target)
-    return found
+    """The translations of captions, from the pieces (source, translation) that begin in each of them, in order."""
+    starts = list(accumulate((len(caption) + 1 for caption in captions), initial=0))
+    line, end = " ".join(captions), 0
+    found: list[list[str]] = [[] for _ in captions]
+    for source, translation in pieces:
+        start = line.index(source, end)
+        end = start + len(source)
+        found[bisect_right(starts, start) - 1].append(translation)
+    return [" ".join(parts) for parts in found]
 
 
 class Measured:
@@ -81,7 +81,7 @@ class Measured:
             group = self.sources[number * per_line : (number + 1) * per_line]
             own = [(piece.source, piece.text) for piece in each.pieces] or [(lines[number], each.text)]
             right, pieces = right + sum(source in group for source, _ in own), pieces + len(own)
-            found += by_caption(own, group) or in_place(each.text, language, per_line)
+            found += by_caption(own, group) if len(own) > 1 else in_place(each.text, language, per_line)
         same = sum(a == b for a, b in zip(found, self.alone, strict=False))
         bleu = sacrebleu.corpus_bleu(found, [self.references[:count]]).score
         return bleu, 100 * right / pieces, 100 * same / count
