@@ -4,7 +4,8 @@
 
 Trains an English-German and a German-English model for ten minutes each, unless they are there. Every caption is scored
 against its own reference, since joining alone raises BLEU: with splitting its translation is that of the pieces which
-begin in it, without splitting the sentence of the output that stands in its place. Captions that end without . ! or ? are reported apart.
+begin in it, without splitting the sentence of the output that stands in its place. Captions that end without . ! or ?
+are reported apart.
 """
 
 from __future__ import annotations
