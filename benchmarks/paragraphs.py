@@ -3,8 +3,9 @@
     .venv/bin/python benchmarks/paragraphs.py --data ../shared/data/multi30k
 
 Trains an English-German and a German-English model for ten minutes each, unless they are there. Every caption is scored
-against its own reference, since joining alone raises BLEU: with splitting its translation is a piece, without it the
-sentence of the output that stands in its place. Captions that end without . ! or ? are reported apart.
+against its own reference, since joining alone raises BLEU: with splitting its translation is that of the pieces which
+begin in it, without splitting the sentence of the output that stands in its place. Captions that end without . ! or ?
+are reported apart.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import gzip
 import subprocess
 import sys
 import time
+from bisect import bisect_right
+from itertools import accumulate
 from pathlib import Path
 
 import results
@@ -48,6 +51,18 @@ def in_place(text: str, language: str, count: int) -> list[str]:
     return found + [""] * (count - len(found))
 
 
+def by_caption(pieces: list[tuple[str, str]], captions: list[str]) -> list[str]:
+    """The translations of captions, from the pieces (source, translation) that begin in each of them, in order."""
+    starts = list(accumulate((len(caption) + 1 for caption in captions), initial=0))
+    line, end = " ".join(captions), 0
+    found: list[list[str]] = [[] for _ in captions]
+    for source, translation in pieces:
+        start = line.index(source, end)
+        end = start + len(source)
+        found[bisect_right(starts, start) - 1].append(translation)
+    return [" ".join(parts) for parts in found]
+
+
 class Measured:
     """One model on one set of captions."""
 
@@ -65,12 +80,9 @@ class Measured:
         right = pieces = 0
         for number, each in enumerate(self.translator.translate(lines, split=split)):
             group = self.sources[number * per_line : (number + 1) * per_line]
-            own = [piece.source for piece in each.pieces] or [lines[number]]
-            right, pieces = right + sum(piece in group for piece in own), pieces + len(own)
-            if own == group:
-                found += [piece.text for piece in each.pieces] or [each.text]
-            else:
-                found += in_place(each.text, language, per_line)
+            own = [(piece.source, piece.text) for piece in each.pieces] or [(lines[number], each.text)]
+            right, pieces = right + sum(source in group for source, _ in own), pieces + len(own)
+            found += by_caption(own, group) if len(own) > 1 else in_place(each.text, language, per_line)
         same = sum(a == b for a, b in zip(found, self.alone, strict=False))
         bleu = sacrebleu.corpus_bleu(found, [self.references[:count]]).score
         return bleu, 100 * right / pieces, 100 * same / count

@@ -76,7 +76,9 @@ class Splitter:
         if split == "none" and subwords <= self.longest:
             return SplitLine([Piece(line, "")], subwords)
         sentences = sentence_spans(line, self.language)
-        usual = min(self.longest, self.seen.subwords_99) if self.seen else self.longest
+        usual, most_seen = self.longest, self.longest
+        if self.seen:
+            usual, most_seen = min(usual, self.seen.subwords_99), min(most_seen, self.seen.subwords_most)
         if split == "auto" and subwords <= usual and len(sentences) <= (self.seen.sentences_99 if self.seen else 1):
             return SplitLine([Piece(line, "")], subwords)
         most = 1 if split == "sentences" or not self.seen else self.seen.sentences_median
@@ -86,7 +88,7 @@ class Splitter:
         packed = [
             part
             for span, size in self._with_sizes(line, _packed(sentences, sizes, most, usual))
-            for part in ([span] if size <= usual or split == "none" else self._loosely_cut(line, span, usual))
+            for part in ([span] if size <= most_seen or split == "none" else self._loosely_cut(line, span, usual))
         ]
         packed_sizes = self.count([line[start:end] for start, end in packed])
         spans = [
@@ -102,7 +104,7 @@ class Splitter:
         return list(zip(spans, self.count([line[start:end] for start, end in spans]), strict=True))
 
     def _loosely_cut(self, line: str, span: Span, usual: int) -> list[Span]:
-        """A sentence that is longer than those of the training, at signs that may end a part of it."""
+        """The parts of a sentence that is longer than any line of the training, at signs that may end a part of it."""
         parts = loose_spans(line, span)
         sizes = self.count([line[start:end] for start, end in parts])
         return _packed(parts, sizes, len(parts), usual)

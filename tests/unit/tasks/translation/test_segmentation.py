@@ -145,13 +145,16 @@ def test_signs_in_a_row_end_a_sentence(end: str) -> None:
 def test_a_sentence_longer_than_those_of_the_training_is_cut_at_looser_signs() -> None:
     line = "Ah one two three four: be one two three four; ce one two, de"
     assert texts(pieces(line)) == ["Ah one two three four:", "be one two three four; ce one two,", "de"]
+    # Where the longest line of the training had as many words, it is rare, and like one of the training nevertheless.
+    assert texts(pieces(line, longest=17, seen=TrainingLines(5, 8, 14, 1, 1, 2))) == [line]
 
 
 @pytest.mark.parametrize("pattern", ["« ", "a ", "( ", "A dog. "])
 def test_a_huge_line_takes_a_time_in_proportion(pattern: str) -> None:
-    taken = []
-    for count in (2_000, 40_000):
-        started = time.perf_counter()
+    def taken(count: int) -> float:
+        started = time.process_time()  # which other work on the machine does not add to
         sentence_spans(pattern * count, "en")
-        taken.append(time.perf_counter() - started)
-    assert taken[1] < 20 * max(taken[0], 0.002) * 5
+        return time.process_time() - started
+
+    short, long = (min(taken(count) for _ in range(3)) for count in (2_000, 40_000))
+    assert long < 20 * max(short, 0.002) * 5
