@@ -9,7 +9,7 @@ const MIXED = "mixed";
 const HEAT = "heat";
 // Over an image: [share, lightness, chroma, hue], from violet to red and yellow.
 const HEAT_STOPS = [[0, 0.3, 0.13, 305], [0.35, 0.48, 0.19, 352], [0.65, 0.68, 0.19, 395], [1, 0.95, 0.14, 464]];
-const LARGEST_OPACITY = 0.88;
+const LARGEST_OPACITY = 0.76;
 // Even a small weight tints the image, and middling ones leave it visible.
 const SMALLEST_OPACITY = 0.12;
 const OPACITY_BEND = 1.4;

@@ -4,17 +4,18 @@ import { element } from "./attention_elements.js";
 import { paintWeights, strength, weightAt } from "./attention_colours.js";
 import { shownWeight } from "./attention_document.js";
 
-const TICKS = [0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001];
+const TICKS = [0.5, 0.2, 0.1, 0.02, 0.005, 0.001];
 // Ticks that are nearer to each other than this share of the scale would run together.
-const SMALLEST_GAP = 0.14;
+const SMALLEST_GAP = 0.12;
 const SCALE_STEPS = 128;
 
 export class Legend {
   constructor() {
-    this.canvas = element("canvas", { class: "legend-scale", "aria-hidden": "true" });
-    this.ticks = element("div", { class: "legend-ticks", "aria-hidden": "true" });
+    this.canvas = element("canvas", { class: "map-legend-scale", "aria-hidden": "true" });
+    this.ticks = element("div", { class: "map-legend-ticks", "aria-hidden": "true" });
     this.words = element("p", { class: "quiet" });
-    this.panel = element("div", { class: "legend" }, element("div", { class: "legend-bar" }, this.canvas, this.ticks), this.words);
+    const bar = element("div", { class: "map-legend-bar" }, this.canvas, this.ticks);
+    this.panel = element("div", {}, bar, this.words);
   }
 
   show(largest, hues, dark) {
