@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selenium.webdriver import Chrome
+from selenium.webdriver.common.keys import Keys
 
 from chromium import set_dark, set_screen
 from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
@@ -151,7 +152,8 @@ def test_what_is_read_out_is_complete(open_page: Open) -> None:
     browser = opened(open_page, language_model())
     browser.execute_script("document.querySelectorAll('.tile')[2].click()")
     browser.execute_script("document.querySelector('.matrix-body').focus()")
-    wait_for(lambda: browser.find_elements("css selector", ".readout-lists .bar-name"))
+    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    wait_for(lambda: LONG_WORD.strip() in browser.find_element("css selector", ".readout-line").text)
     for width, _ in screens(browser):
         found = browser.execute_script(NAMES)
         assert LONG_WORD.replace(" ", "·") in {name.strip() for name, _ in found}, width

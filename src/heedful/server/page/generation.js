@@ -10,8 +10,8 @@ import { paneHead, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
 
-// Where the colours of tokens end: one in 256.
-const MOST_BITS = 8;
+// Where the colours of tokens end: one in 4096.
+const MOST_BITS = 12;
 const SCALE_STOPS = 9;
 
 export class GenerationWorkspace {
