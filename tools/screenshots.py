@@ -33,14 +33,24 @@ EXISTING = click.Path(exists=True, path_type=Path)
 @click.option("--translation", type=EXISTING, required=True, help="Folder of a translation model.")
 @click.option("--text", required=True, help="What it translates.")
 @click.option("--word", default=3, show_default=True, help="Which word of the translation is clicked, counted from 1.")
-@click.option("--vision", type=EXISTING, help="Folder of an image classifier, for vision.png.")
+@click.option("--vision", type=EXISTING, help="Folder of an image classifier, for vision.png and attention-image.png.")
 @click.option("--image", type=EXISTING, help="What it looks at.")
+@click.option(
+    "--resolution", type=int, help="The size of attention-image.png's image; by default that of the training."
+)
 @click.option("--run", type=EXISTING, help="Folder of a training run, for training.png.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("docs/images"), show_default=True)
 def main(
-    translation: Path, text: str, word: int, vision: Path | None, image: Path | None, run: Path | None, out: Path
+    translation: Path,
+    text: str,
+    word: int,
+    vision: Path | None,
+    image: Path | None,
+    resolution: int | None,
+    run: Path | None,
+    out: Path,
 ) -> None:
-    """Draw page.png, page-phone.png and attention.png, and vision.png and training.png where their models are given."""
+    """Draw page.png, page-phone.png and attention.png, and the others where their models are given."""
     out.mkdir(parents=True, exist_ok=True)
     models = [translation, *([vision] if vision else [])]
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver, serving(models) as address:
@@ -55,6 +65,11 @@ def main(
         if vision and image:
             look_at_image(page, vision.name, image)
             save(driver, out / "vision.png")
+            sized = ("--resolution", str(resolution)) if resolution else ()
+            heedful("inspect", vision, "--image", image, *sized, "--out", inspected)
+            set_dark(driver, True)
+            draw_file(driver, inspected, out / "attention-image.png")
+            set_dark(driver, False)
         if run:
             heedful("inspect", run, "--training", "--out", Path(folder) / "training.html")
             draw_file(driver, Path(folder) / "training.html", out / "training.png")
@@ -89,8 +104,7 @@ def look_at_image(page: Page, model: str, image: Path) -> None:
     page.one("input[type=file]").send_keys(str(image.resolve()))
     page.wait(lambda: page.all(".ranking-label"))
     page.button("Attention").click()
-    stage = page.one(".stage-heat")
-    page.run("arguments[0].scrollIntoView({block: 'center'})", stage)
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .stage-heat"))
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.inspection.standalone_page import page_file, standalone_page
 
-# The viewer's modules, each behind those that it imports.
+# The viewer's modules, each after those that it imports.
 VIEWER_MODULES = (
     "attention_elements.js",
     "attention_document.js",
@@ -17,17 +17,19 @@ VIEWER_MODULES = (
     "attention_matrix.js",
     "attention_lines.js",
     "attention_readout.js",
+    "attention_legend.js",
     "attention_image.js",
     "attention_overview.js",
+    "attention_detail.js",
     "attention_view.js",
 )
-VIEWER_STYLE = "attention_view.css"
+VIEWER_STYLES = ("attention_view.css", "attention_maps.css")
 
 
 def attention_page(document: dict[str, Any]) -> str:
     """The page for an attention document."""
     title = f"Attention of {document['model'] or 'a model'}"
-    styles, modules = (VIEWER_STYLE, "attention_page.css"), (*VIEWER_MODULES, "attention_page.js")
+    styles, modules = (*VIEWER_STYLES, "attention_page.css"), (*VIEWER_MODULES, "attention_page.js")
     body = page_file("attention_page.html").replace("<!-- title -->", html.escape(title))
     return standalone_page(title, styles, modules, document, body)
 

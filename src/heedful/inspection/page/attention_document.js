@@ -9,12 +9,12 @@ const KIND_NAMES = {
   image: "Patches",
 };
 
-// As in packing.py: 13 bits in two of 91 characters.
+// As in weights.py: 13 bits in two of 91 characters.
 const ALPHABET = Array.from({ length: 94 }, (_, place) => String.fromCharCode(33 + place)).filter(
   (letter) => !'"<\\'.includes(letter),
 );
 const BITS = 13;
-// As in significant_digits.py: 0, then 900 mantissas for each exponent.
+// 0, then 900 mantissas for each exponent.
 const MANTISSAS = 900;
 const EXPONENTS = 21;
 
@@ -68,7 +68,14 @@ export class AttentionDocument {
     const values = head === ROLLOUT ? all : ofHead(all, head, size);
     let largest = 0;
     for (let place = 0; place < values.length; place += 1) if (values[place] > largest) largest = values[place];
-    return { queries, keys, values, largest, square: entry.queries === entry.keys };
+    return { head, queries, keys, values, largest, square: entry.queries === entry.keys };
+  }
+
+  // How spread a head's weights are, and how far it looks; a mean and a rollout have no such measures.
+  measures({ kind, layer, head }) {
+    if (typeof head !== "number") return null;
+    const map = this.map(kind, layer);
+    return { entropy: map.entropy[head].toFixed(2), distance: map.mean_distance[head].toFixed(1) };
   }
 
   // What a choice of kind, layer and head is called.

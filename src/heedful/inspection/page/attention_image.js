@@ -1,7 +1,7 @@
 // Attention over an image: what a patch, the class token or all patches together look at, as heat on the patches.
 
 import { choice, element } from "./attention_elements.js";
-import { paintHeat } from "./attention_colours.js";
+import { IMAGE_HUES, paintWeights } from "./attention_colours.js";
 import { weightList } from "./attention_readout.js";
 
 const LARGEST_STAGE = 520;
@@ -22,12 +22,13 @@ export function heatOfQuery(sheet, image, query, reverse) {
       values[place] += sheet.values[reverse ? other * count + one : one * count + other] / chosen.length;
     }
   }
-  return { values, range: [Math.min(...values), Math.max(...values)] };
+  return { values, largest: Math.max(...values) };
 }
 
 export class ImageView {
-  constructor(attention, selection) {
+  constructor(attention, selection, legend) {
     this.image = attention.image;
+    this.legend = legend;
     this.selection = selection;
     const [height, width] = this.image.size;
     this.zoom = Math.min(LARGEST_STAGE / width, LARGEST_STAGE / height);
@@ -35,7 +36,7 @@ export class ImageView {
     if (this.zoom > 2) this.picture.classList.add("stage-pixels");
     this.heat = element("canvas", { class: "stage-heat", "aria-hidden": "true" });
     this.marker = element("div", { class: "stage-marker", "aria-hidden": "true" });
-    this.stage = element(
+    this.panel = element(
       "div",
       {
         class: "stage",
@@ -48,12 +49,13 @@ export class ImageView {
       this.heat,
       this.marker,
     );
-    this.stage.style.aspectRatio = `${width} / ${height}`;
-    this.stage.style.maxWidth = `${width * this.zoom}px`;
+    this.panel.style.aspectRatio = `${width} / ${height}`;
+    // With what stands above it, the image is to fit on the screen.
+    this.panel.style.maxWidth = `min(${width * this.zoom}px, ${width / height} * max(14rem, 100vh - 15rem))`;
     this.place();
     this.controls = element("div", { class: "stage-controls" });
-    this.largest = element("div", { class: "readout", "aria-live": "polite" });
-    this.panel = element("div", { class: "image-view" }, this.stage, element("div", {}, this.controls, this.largest));
+    this.list = element("div", { class: "readout", "aria-live": "polite" });
+        this.aside = element("div", {}, this.controls, this.list);
     this.buildControls();
     selection.watch(["query", "reverse"], () => {
       this.buildControls();
@@ -102,11 +104,12 @@ export class ImageView {
 
   draw() {
     const { query, reverse } = this.selection.state;
-    const { values, range } = heatOfQuery(this.sheet, this.image, query, reverse);
-    paintHeat(this.heat, values, range, this.image.grid);
+    const { values, largest } = heatOfQuery(this.sheet, this.image, query, reverse);
+    paintWeights(this.heat, values, largest, this.image.grid, IMAGE_HUES, false);
+    this.legend.show(largest, IMAGE_HUES, false);
     const names = Array.from(values, (_, place) => this.name(this.image.extra + place));
     const title = reverse ? "Attended to most by" : "Attends most to";
-    this.largest.replaceChildren(element("h3", { text: title }), weightList(names, values));
+    this.list.replaceChildren(element("h3", { text: title }), weightList(names, values));
     const { grid, extra, size, patch } = this.image;
     const chosen = query !== ALL_PATCHES && query >= extra;
     this.marker.hidden = !chosen;

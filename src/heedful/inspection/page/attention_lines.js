@@ -1,11 +1,11 @@
 // One head as lines: queries on the left, keys on the right, and the stronger the line the larger the weight.
 
 import { element, roving } from "./attention_elements.js";
-import { isDark, lineColour, strength } from "./attention_colours.js";
+import { huesOf, inkOf, isDark, strength } from "./attention_colours.js";
 
 const ROW = 26;
-// What is fainter than this could not be seen.
-const FAINTEST = 0.02;
+// What is fainter than this could not be seen; 0.004 of the largest weight has 0.06.
+const FAINTEST = 0.06;
 // While one token is looked at, the lines of the others are this strong.
 const BACKGROUND = 0.1;
 
@@ -35,13 +35,13 @@ export class Lines {
   token(name, cell) {
     const choose = () => this.selection.change({ cell });
     const on = { pointerenter: choose, focus: choose, click: choose };
-    return element("li", {}, element("button", { type: "button", class: "line-token", text: name, on }));
+    return element("li", {}, element("button", { type: "button", class: "line-token", text: name, title: name, on }));
   }
 
   draw() {
     const { queries, keys, values, largest } = this.sheet;
     const cell = this.selection.state.cell ?? {};
-    const dark = isDark(this.view);
+    const [hues, dark] = [huesOf(this.sheet.head), isDark(this.view)];
     const width = this.canvas.clientWidth || 160;
     const height = Math.max(queries.length, keys.length) * ROW;
     const ratio = Math.min(window.devicePixelRatio || 1, 16000 / height);
@@ -54,12 +54,12 @@ export class Lines {
     for (let query = 0; query < queries.length; query += 1) {
       for (let key = 0; key < keys.length; key += 1) {
         const chosen = cell.query === query || cell.key === key;
-        const share = strength(values[query * keys.length + key], largest) ** 2;
+        const share = strength(values[query * keys.length + key], largest);
         const shown = anyChosen && !chosen ? share * BACKGROUND : share;
-        if (shown >= FAINTEST) this.line(context, width, query, key, lineColour(shown, dark), chosen);
+        if (shown >= FAINTEST) this.line(context, width, query, key, inkOf(hues, dark, shown), chosen);
       }
     }
-    this.shade(cell, dark);
+    this.shade(cell, (opacity) => inkOf(hues, dark, opacity));
   }
 
   line(context, width, query, key, colour, chosen) {
@@ -73,13 +73,13 @@ export class Lines {
   }
 
   // The tokens that the chosen one looks at, or is looked at by, in the colour of their weights.
-  shade(cell, dark) {
+  shade(cell, ink) {
     const { queries, keys, values, largest } = this.sheet;
     const paint = (list, weightOf, own) => {
       [...list.children].forEach(({ firstChild: button }, place) => {
         button.classList.toggle("line-chosen", own === place);
         const weight = weightOf(place);
-        button.style.backgroundColor = weight > 0 ? lineColour(0.6 * strength(weight, largest) ** 2, dark) : "";
+        button.style.backgroundColor = weight > 0 ? ink(0.6 * strength(weight, largest)) : "";
       });
     };
     const { query, key } = cell;

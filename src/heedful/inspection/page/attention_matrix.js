@@ -1,10 +1,12 @@
-// One head as a matrix: a row for each query, a column for each key; names stay in sight when it scrolls.
+// One head as a matrix: a row for each query, a column for each key; names stay in sight when a long one scrolls.
 
 import { element } from "./attention_elements.js";
-import { isDark, paintWeights } from "./attention_colours.js";
+import { huesOf, isDark, paintWeights } from "./attention_colours.js";
 
 const SMALLEST_CELL = 11;
-const LARGEST_CELL = 44;
+const LARGEST_CELL = 56;
+// Of the window's height, what a matrix takes at most while its cells can shrink.
+const SHARE_OF_WINDOW = 0.62;
 const LONGEST_NAME = 18;
 const NAME_GAP = 6;
 
@@ -71,9 +73,11 @@ export class Matrix {
     this.nameWidth = Math.ceil(width(sheet.queries)) + 2 * NAME_GAP;
     this.headHeight = Math.ceil(width(sheet.keys)) + 2 * NAME_GAP;
     const room = roomFor(this.panel) - this.nameWidth - 2;
-    this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / sheet.keys.length)));
+    const height = SHARE_OF_WINDOW * window.innerHeight - this.headHeight;
+    const fitting = Math.floor(Math.min(room / sheet.keys.length, height / sheet.queries.length));
+    this.cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, fitting));
     const size = [sheet.queries.length, sheet.keys.length];
-    paintWeights(this.picture, sheet.values, [0, sheet.largest], size, isDark(this.view));
+    paintWeights(this.picture, sheet.values, sheet.largest, size, huesOf(sheet.head), isDark(this.view));
     this.draw();
   }
 

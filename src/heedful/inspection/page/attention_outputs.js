@@ -33,9 +33,10 @@ function about(attention, { place, token }) {
   return label === token ? "" : `${shownToken(label)} → `;
 }
 
-export function showOutputs(container, attention) {
+// The panel with all answers, or null where the document has none.
+export function outputsPanel(attention) {
   const { outputs } = attention;
-  if (!outputs.length) return;
+  if (!outputs.length) return null;
   const list = element("ol", { class: "bars", "aria-live": "polite" });
   const heading = element("p", { class: "outputs-heading" });
   const chips = outputs.map((output, number) => {
@@ -63,18 +64,16 @@ export function showOutputs(container, attention) {
 
   const row = element("div", { class: "chips", role: "group", "aria-label": "Output tokens" }, ...chips);
   const alone = outputs.length === 1;
-  container.append(
-    element(
-      "section",
-      { class: "panel outputs", "aria-label": "Output" },
-      element("h2", { text: "Output" }),
-      alone ? null : row,
-      alone ? null : heading,
-      list,
-    ),
-  );
   // The least certain token is the one to look at first.
   const shares = outputs.map((output) => output.probability);
   show(shares.indexOf(Math.min(...shares)));
   roving(row, ".chip");
+  return element(
+    "section",
+    { class: "panel outputs", "aria-label": "Output" },
+    element("h2", { text: "Output" }),
+    alone ? null : row,
+    alone ? null : heading,
+    list,
+  );
 }

@@ -1,8 +1,8 @@
-// All layers and heads of one kind as small maps, which are drawn when they come into view.
+// All layers and heads of one kind as small maps, a hue for each head, which are drawn when they come into view.
 
 import { element, picker, roving } from "./attention_elements.js";
 import { MEAN, ROLLOUT, numberOfHeads } from "./attention_document.js";
-import { isDark, paintWeights } from "./attention_colours.js";
+import { huesOf, isDark, paintWeights } from "./attention_colours.js";
 import { heatOfQuery } from "./attention_image.js";
 
 const ORDERS = {
@@ -12,6 +12,11 @@ const ORDERS = {
   near: { text: "distance, nearest first", measure: "mean_distance", sign: 1 },
   far: { text: "distance, farthest first", measure: "mean_distance", sign: -1 },
 };
+
+const ROLLOUT_NOTE =
+  "Rollout: how much of each input is in each position after all layers. Colours go from no weight to the largest of " +
+  "each map.";
+const MEASURES_NOTE = " Below each head: entropy · distance.";
 
 export class Overview {
   constructor(attention, selection, view) {
@@ -51,7 +56,7 @@ export class Overview {
     const order = ORDERS[this.order];
     const heads = maps.reduce((sum, map) => sum + numberOfHeads(map), 0);
     const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
-    this.count.textContent = `${counted(maps.length, "layer")}, ${counted(heads, "head")}; below each: entropy · distance`;
+    this.count.textContent = `${counted(maps.length, "layer")}, ${counted(heads, "head")}`;
     const whole = this.attention.rollout(kind) ? [this.tile({ kind, layer: null, head: ROLLOUT }, "rollout")] : [];
     if (order.measure) this.grid.replaceChildren(this.row(null, [...whole, ...this.sorted(maps, order)]));
     else {
@@ -60,7 +65,7 @@ export class Overview {
         if (tiles.length > 1) tiles.push(this.tile({ kind, layer: map.layer, head: MEAN }, "mean"));
         return this.row(`Layer ${map.layer + 1}`, tiles);
       });
-      if (whole.length) rows.unshift(this.row("All layers", whole));
+      if (whole.length) rows.unshift(this.row("All layers", [...whole, note()]));
       this.grid.replaceChildren(...rows);
     }
     this.mark();
@@ -82,11 +87,9 @@ export class Overview {
   }
 
   headTile(map, head, caption) {
-    const [entropy, distance] = [map.entropy[head], map.mean_distance[head]];
     const place = { kind: map.kind, layer: map.layer, head };
-    const measures = `${entropy.toFixed(2)} · ${distance.toFixed(1)}`;
-    const spoken = `entropy ${entropy.toFixed(2)} nats, mean distance ${distance.toFixed(1)}`;
-    return this.tile(place, caption, measures, spoken);
+    const { entropy, distance } = this.attention.measures(place);
+    return this.tile(place, caption, `${entropy}\u200a·\u200a${distance}`, `entropy ${entropy} nats, mean distance ${distance}`);
   }
 
   tile(place, caption, measures = "", spoken = "") {
@@ -130,13 +133,18 @@ export class Overview {
   async draw({ place, canvas }) {
     const sheet = await this.attention.sheet(place);
     const { image } = this.attention;
-    const dark = isDark(this.view);
+    const [hues, dark] = [huesOf(place.head), isDark(this.view)];
     if (!image) {
-      paintWeights(canvas, sheet.values, [0, sheet.largest], [sheet.queries.length, sheet.keys.length], dark);
+      paintWeights(canvas, sheet.values, sheet.largest, [sheet.queries.length, sheet.keys.length], hues, dark);
       return;
     }
     const { query, reverse } = this.selection.state;
-    const { values, range } = heatOfQuery(sheet, image, query, reverse);
-    paintWeights(canvas, values, range, image.grid, dark);
+    const { values, largest } = heatOfQuery(sheet, image, query, reverse);
+    paintWeights(canvas, values, largest, image.grid, hues, dark);
   }
+}
+
+function note() {
+  const measures = element("span", { class: "tile-measures-note", text: MEASURES_NOTE });
+  return element("p", { class: "quiet tile-note", text: ROLLOUT_NOTE }, measures);
 }

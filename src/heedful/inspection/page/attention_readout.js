@@ -5,7 +5,8 @@ import { shownWeight } from "./attention_document.js";
 
 const SHOWN = 6;
 
-// The largest of some weights, with what they belong to; a number tells apart what has the same name.
+// The largest of some weights, with what they belong to; a number tells apart what has the same name. Bars are in
+// proportion to the first, so that small weights are seen beside each other.
 export function weightList(names, weights) {
   const order = names.map((_, place) => place).sort((one, other) => weights[other] - weights[one]);
   const items = order
@@ -13,7 +14,7 @@ export function weightList(names, weights) {
     .filter((place) => weights[place] > 0)
     .map((place) => {
       const fill = element("span", { class: "bar-fill" });
-      fill.style.width = `${Math.min(1, weights[place]) * 100}%`;
+      fill.style.width = `${(100 * weights[place]) / weights[order[0]]}%`;
       return element(
         "li",
         { class: "bar" },
@@ -35,7 +36,7 @@ export class Readout {
     this.selection = selection;
     this.headline = element("p", { class: "readout-line", "aria-live": "polite" });
     this.lists = element("div", { class: "readout-lists" });
-    this.panel = element("div", { class: "readout" }, this.headline, this.lists);
+    this.aside = element("div", { class: "readout" }, this.headline, this.lists);
     selection.watch(["cell"], () => this.sheet && this.draw());
   }
 

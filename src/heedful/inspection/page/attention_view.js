@@ -1,21 +1,19 @@
 // The attention view: what a model answered, all its heads as small maps, and one of them in detail.
 
-import { choice, element, picker } from "./attention_elements.js";
+import { choice, element } from "./attention_elements.js";
 import { AttentionDocument, MEAN, ROLLOUT, numberOfHeads } from "./attention_document.js";
 import { Selection } from "./attention_selection.js";
-import { showOutputs } from "./attention_outputs.js";
+import { outputsPanel } from "./attention_outputs.js";
 import { Overview } from "./attention_overview.js";
-import { Matrix } from "./attention_matrix.js";
-import { Lines } from "./attention_lines.js";
-import { ALL_PATCHES, ImageView } from "./attention_image.js";
-import { Readout } from "./attention_readout.js";
+import { Detail } from "./attention_detail.js";
+import { ALL_PATCHES } from "./attention_image.js";
 
 const NOTES = [
   ["Weights", "are the exact ones of this input, to three significant digits; each row of a matrix adds up to 1."],
   [
     "Colour",
-    "is the root of a weight's share of the largest one in its map; over an image, heat goes from the smallest weight to " +
-      "the largest.",
+    "is on a root scale, from nothing to the largest weight in a map: a quarter of that weight takes half of the scale. " +
+      "Each head of a layer has a hue of its own; a mean of heads and a rollout go through all hues.",
   ],
   ["Entropy", "is in nats, a mean over queries: 0 looks at a single token, larger values at many."],
   [
@@ -25,12 +23,12 @@ const NOTES = [
   ],
   [
     "Rollout",
-    "multiplies the layers (Abnar and Zuidema, 2020): how much of each input is in a position behind the last layer. " +
-      "Across from decoder to encoder, what lacks to 1 is the share of the output itself.",
+    "multiplies the layers (Abnar and Zuidema, 2020): how much of each input is in a position after the last layer. " +
+      "In cross-attention, the remainder to 1 is the share of the output itself.",
   ],
 ];
 
-// Show an attention document in an element, whatever is in there.
+// Show an attention document in an element, in place of what is there.
 export function showAttention(container, attentionDocument) {
   const attention = new AttentionDocument(attentionDocument);
   const view = element("div", { class: "attention-view" });
@@ -45,11 +43,17 @@ export function showAttention(container, attentionDocument) {
     query: attention.image?.extra ? 0 : ALL_PATCHES,
     reverse: false,
   });
-  showOutputs(view, attention);
-  if (attention.kinds.length > 1) view.append(kindChoice(attention, selection));
   const overview = new Overview(attention, selection, view);
   const detail = new Detail(attention, selection, view);
-  view.append(overview.panel, detail.panel, notes());
+  overview.grid.addEventListener("click", () => detail.bringIntoView());
+  const found = element("div", { class: "found" }, outputsPanel(attention), overview.panel);
+  // Where there is room for one column only, the image comes first.
+  const columns = attention.image ? [detail.panel, found] : [found, detail.panel];
+  view.append(
+    ...(attention.kinds.length > 1 ? [kindChoice(attention, selection)] : []),
+    element("div", { class: "columns" }, ...columns),
+    notes(),
+  );
   followPage(view, () => {
     overview.drawAgain();
     detail.show();
@@ -100,70 +104,4 @@ function followPage(view, redraw) {
   });
   size.observe(view);
   over.signal.addEventListener("abort", () => [theme, size].forEach((observer) => observer.disconnect()));
-}
-
-// One head, or the mean of a layer's heads, or the rollout.
-class Detail {
-  constructor(attention, selection, view) {
-    this.attention = attention;
-    this.selection = selection;
-    this.readout = new Readout(selection);
-    this.styles = { matrix: new Matrix(selection, view), lines: new Lines(selection, view) };
-    if (attention.image) this.styles = { image: new ImageView(attention, selection), matrix: this.styles.matrix };
-    this.title = element("h2", { "aria-live": "polite" });
-    this.tools = element("div", { class: "tools" });
-    this.body = element("div", { class: "detail-body" });
-    this.panel = element(
-      "section",
-      { class: "panel detail", "aria-label": "One head in detail" },
-      element("div", { class: "panel-head" }, this.title, this.tools),
-      this.body,
-    );
-    selection.watch(["kind", "layer", "head", "style"], () => this.show());
-  }
-
-  buildTools() {
-    const { kind, layer, head, style } = this.selection.state;
-    const maps = this.attention.maps(kind);
-    const layers = maps.map((map) => ({ value: map.layer, text: String(map.layer + 1) }));
-    if (this.attention.rollout(kind)) layers.push({ value: ROLLOUT, text: "rollout of all" });
-    const onLayer = (value) =>
-      this.selection.change(
-        value === ROLLOUT ? { layer: null, head: ROLLOUT } : { layer: Number(value), head: head === ROLLOUT ? MEAN : head },
-      );
-    const tools = [picker("Layer", layers, head === ROLLOUT ? ROLLOUT : layer, onLayer)];
-    if (head !== ROLLOUT) {
-      const count = numberOfHeads(this.attention.map(kind, layer));
-      const heads = Array.from({ length: count }, (_, value) => ({ value, text: String(value + 1) }));
-      if (count > 1) heads.unshift({ value: MEAN, text: "mean of all" });
-      tools.push(
-        picker("Head", heads, head, (value) => this.selection.change({ head: value === MEAN ? MEAN : Number(value) })),
-      );
-    }
-    const names = { image: "Image", matrix: "Matrix", lines: "Lines" };
-    const styles = Object.keys(this.styles).map((value) => ({ value, text: names[value] }));
-    tools.push(choice("View", styles, style, (value) => this.selection.change({ style: value, cell: null })));
-    keepingFocus(this.tools, tools);
-  }
-
-  async show() {
-    const { state } = this.selection;
-    this.title.textContent = this.attention.title(state);
-    this.buildTools();
-    const sheet = await this.attention.sheet(state);
-    if (this.selection.state.kind !== state.kind) return; // another one was chosen in the meantime
-    const shown = this.styles[state.style];
-    const parts = state.style === "image" ? [shown.panel] : [shown.panel, this.readout.panel];
-    if (this.body.firstChild !== shown.panel) this.body.replaceChildren(...parts);
-    shown.show(sheet, this.attention.title(state));
-    if (state.style !== "image") this.readout.show(sheet);
-  }
-}
-
-// Replace controls by new ones, and give the focus to the one that takes the place of that which had it.
-function keepingFocus(container, controls) {
-  const inputs = () => [...container.querySelectorAll("input, select")];
-  const place = inputs().indexOf(document.activeElement);
-  container.replaceChildren(...controls);
-  if (place >= 0) inputs()[Math.min(place, inputs().length - 1)].focus();
 }

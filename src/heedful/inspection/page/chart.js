@@ -39,8 +39,8 @@ export function makeChart(chart, view) {
     picture.setAttribute("width", width);
     picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     lines.replaceChildren(...axes(scales, width, chart, view), clip(name, width),
-      svg("g", { "clip-path": `url(#${name}-clip)` }, ...reference(chart, scales, width),
-        ...drawn.flatMap((series) => band(series, scales)), ...drawn.flatMap((series) => line(series, scales))));
+      svg("g", { "clip-path": `url(#${name}-clip)` }, ...drawn.flatMap((series) => band(series, scales)),
+        ...drawn.flatMap((series) => line(series, scales)), ...reference(chart, scales, width)));
     showCursor();
   }
 

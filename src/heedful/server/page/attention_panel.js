@@ -1,4 +1,4 @@
-// The panel that shows an attention document with the viewer that the attention page has, too.
+// The panel that shows an attention document with the viewer of the attention page.
 
 import { wasAborted } from "./api.js";
 import { button, element } from "./dom.js";
@@ -23,10 +23,13 @@ export class AttentionPanel {
     );
   }
 
-  setOpen(open) {
+  async setOpen(open) {
     this.section.hidden = !open;
     this.toggle.setAttribute("aria-expanded", String(open));
-    if (open) this.refresh();
+    if (!open) return;
+    await this.refresh();
+    // It opens below what it is about: what was asked for is brought on the screen.
+    this.section.scrollIntoView({ block: "start" });
   }
 
   /** Show the state of things, if the panel is open. */

@@ -10,6 +10,10 @@ import { paneHead, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
 
+// Where the colours of tokens end: one in 4096.
+const MOST_BITS = 12;
+const SCALE_STOPS = 9;
+
 export class GenerationWorkspace {
   constructor(model) {
     this.model = model;
@@ -51,8 +55,7 @@ export class GenerationWorkspace {
       this.prompt.element,
       element("div", { class: "settings" }, ...rows, actions),
     );
-    const scale = element("span", { class: "scale", "aria-hidden": "true" });
-    const legend = element("div", { class: "legend" }, "sure", scale, "surprising");
+    const legend = element("div", { class: "legend" }, "sure", surpriseScale(), "surprising");
     const tools = exportButtons(() => this.text(), "continuation.txt");
     const continuation = element(
       "section",
@@ -155,7 +158,10 @@ export class GenerationWorkspace {
       event.preventDefault();
       open();
     });
-    if (typeof token.probability === "number") made.style.setProperty("--surprise", 1 - token.probability);
+    if (typeof token.probability === "number") {
+      made.style.setProperty("--surprise", 1 - token.probability);
+      made.style.setProperty("--bits", bitsShare(token.probability));
+    }
     const tell = () => this.tell(token);
     made.addEventListener("pointerenter", tell);
     made.addEventListener("focus", tell);
@@ -183,6 +189,20 @@ export class GenerationWorkspace {
       },
     });
   }
+}
+
+/** How surprising a token is, from 0 to 1: its bits, of which more than MOST_BITS look alike. */
+function bitsShare(probability) {
+  return Math.min(1, -Math.log2(Math.max(probability, 2 ** -MOST_BITS)) / MOST_BITS);
+}
+
+function surpriseScale() {
+  const stops = Array.from({ length: SCALE_STOPS }, (_, place) => {
+    const stop = element("i", {});
+    stop.style.setProperty("--bits", place / (SCALE_STOPS - 1));
+    return stop;
+  });
+  return element("span", { class: "scale", "aria-hidden": "true" }, ...stops);
 }
 
 /** The prompt and what came after it. */
