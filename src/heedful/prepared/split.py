@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import UserError
+from heedful.splitmix import GOLDEN_GAMMA
 
 MAX_HELD_OUT = 2000
 HELD_OUT_SHARE = 0.02
@@ -22,7 +23,6 @@ MAX_SAMPLE_WORD_BYTES = 2_500_000
 Keys = npt.NDArray[np.uint64]
 
 KEY_DTYPE = np.dtype([("pair", "<u8"), ("source", "<u8"), ("characters", "<u4")])
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Fate(IntEnum):
@@ -40,7 +40,7 @@ def content_keys(texts: list[bytes]) -> Keys:
 
 def pair_keys(source_keys: Keys, target_keys: Keys) -> Keys:
     """A 64-bit hash of each pair; multiplying keeps a pair apart from the one with its sides exchanged."""
-    return source_keys * _ODD + target_keys
+    return source_keys * GOLDEN_GAMMA + target_keys
 
 
 def find_duplicates(keys: Keys) -> npt.NDArray[np.bool_]:
