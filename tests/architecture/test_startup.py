@@ -58,7 +58,7 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     files = [name.split(".")[2:] for name in names if name.startswith("heedful.tasks.") and name.count(".") == 3]
     assert {task for task, file in files if file != "about"} == {"translation"}
     assert {file for task, file in files if task == "translation"}.isdisjoint(
-        {"corpus", "data", "demo", "demo_corpus", "evaluation", "job", "pairs", "two_passes"}
+        {"corpus", "data", "demo", "demo_corpus", "evaluation", "job", "pair_encoder", "pairs", "survey"}
     )
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from heedful.decoding.options import SamplingOptions
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import BLOCK, TokenScores, top_tokens
+from heedful.splitmix import GOLDEN_GAMMA, mix
 
 # How many of the likeliest tokens are tried first when the smallest set that makes up `top_p` is looked for.
 FIRST_GUESS = 64
@@ -112,15 +113,7 @@ def uniform(
     seed: int | NDArray[np.uint64], number: NDArray[np.int64], sample: NDArray[np.int64], position: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """A random number in [0, 1) that depends on nothing but these four (their shapes are broadcast)."""
-    bits = _scramble(np.atleast_1d(np.asarray(seed, np.uint64)))
+    bits = mix(np.atleast_1d(np.asarray(seed, np.uint64)) + GOLDEN_GAMMA)
     for part in (number, sample, position):
-        bits = _scramble(bits ^ part.astype(np.uint64))
+        bits = mix((bits ^ part.astype(np.uint64)) + GOLDEN_GAMMA)
     return (bits >> np.uint64(12)).astype(np.float64) * 2.0**-52
-
-
-def _scramble(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The mixing function of SplitMix64 (Steele, Lea and Flood, 2014)."""
-    bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

@@ -51,9 +51,3 @@ class BucketedBatches:
             start += max(1, int(np.searchsorted(tokens, self._budget, side="right")))
             cuts.append(start)
         return cuts[:-1]
-
-    def padding_share(self, batches: list[Indices]) -> float:
-        """The share of padding among all positions of these batches, both sides counted."""
-        real = sum(int(self._sources[batch].sum() + self._targets[batch].sum()) for batch in batches)
-        padded = sum(len(batch) * int(self._sources[batch].max() + self._targets[batch].max()) for batch in batches)
-        return 1 - real / padded if padded else 0.0

@@ -2,8 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,61 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.files import flush_folder, write_file
 from heedful.prepared.checksums import find_damage, seal_folder
+from heedful.prepared.data_report import REPORT_NAME, DataReport
 from heedful.prepared.progress import ThrottledProgress
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.text_files import read_raw_blocks
+from heedful.text.tokenizer import Tokenizer
+
+FILES_CHANGED = "A file of the corpus changed while it was being read: start again."
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """The files that data is prepared from, how messages call them, and all choices in preparing it."""
+
+    files: list[Path]
+    names: list[str]
+    choices: list[object]
+
+    @classmethod
+    def of_text(
+        cls,
+        files: Sequence[CorpusFile],
+        choices: Sequence[object],
+        tokenizer: Tokenizer | None,
+        layouts: Sequence[object] = (),
+    ) -> "Ingredients":
+        """Text files, which a given tokenizer may be used for; `layouts` are those of unusual table files."""
+        given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
+        encodings = [file.encoding for file in files]
+        # Nothing is added for files that are UTF-8 and laid out as usual: their keys are older than these choices.
+        reading = [encodings, list(layouts)] if any(encodings) or layouts else []
+        paths, names = [file.path for file in files], [file.shown_name for file in files]
+        return cls(paths, names, [*choices, given, *reading])
+
+    def key(self, progress: ThrottledProgress) -> str:
+        """A key that changes with the bytes of the files, and with the choices."""
+        key = blake2b(json.dumps(self.choices).encode("utf-8"), digest_size=16)
+        total, done = sum(path.stat().st_size for path in self.files), 0
+        for path in self.files:
+            content = blake2b(digest_size=32)
+            for block in read_raw_blocks(path):
+                content.update(block)
+                done += len(block)
+                progress("comparing files", done, total)
+            key.update(content.digest())
+        return key.hexdigest()
+
+    def states(self) -> list[tuple[int, int]]:
+        """Size and time of change of each file, which tell whether one was changed while it was being read."""
+        states = [path.stat() for path in self.files]
+        return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
 @dataclass(frozen=True)
 class PreparedFolder:
-    """A folder of prepared files, the key of the content that they come from, and what is known of them.
+    """A folder of prepared files, the key of what they were made from, what is known of them, and their report.
 
     `remark` says why files that were there have been prepared anew, if they were damaged.
     """
@@ -26,59 +74,72 @@ class PreparedFolder:
     path: Path
     key: str
     facts: dict[str, Any]
+    report: Path
     remark: str | None = None
 
+    @property
+    def remarks(self) -> list[str]:
+        """The remark, if there is one."""
+        return [self.remark] if self.remark else []
 
-def reading_choices(files: Sequence[CorpusFile], layouts: Sequence[object] = ()) -> list[object]:
-    """What belongs into a key of how files are read; nothing, if they are UTF-8 and laid out as usual."""
-    encodings = [file.encoding for file in files]
-    return [encodings, list(layouts)] if any(encodings) or layouts else []
-
-
-def content_key(options: object, files: Sequence[Path], progress: ThrottledProgress) -> str:
-    """A key that changes with the bytes of the files, and with the options."""
-    key = blake2b(json.dumps(options).encode("utf-8"), digest_size=16)
-    total, done = sum(path.stat().st_size for path in files), 0
-    for path in files:
-        content = blake2b(digest_size=32)
-        for block in read_raw_blocks(path):
-            content.update(block)
-            done += len(block)
-            progress("comparing files", done, total)
-        key.update(content.digest())
-    return key.hexdigest()
+    def hits_in_words(self, what_was_hit: str, hits: Mapping[str, int]) -> list[str]:
+        """A line that says how often each rule was applied, and where all of that is listed; none without hits."""
+        counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
+        return [f"{what_was_hit}: {counts}; each is listed in {self.report}"] if hits else []
 
 
-def refuse_other_data(key: str, expected: str | None, names: Sequence[str], folder: Path) -> None:
-    """Raise a UserError if a run is to be continued with other data than it began with."""
-    if expected not in (None, key):
-        raise UserError(
-            f"the contents of the data files ({', '.join(names)}) have changed since the run in {folder.parent} began: "
-            "put them back to continue it, or choose another --out for a new run"
-        )
+@dataclass(frozen=True)
+class FactsLayout:
+    """How meta.json holds the facts of prepared files: under which name, and what else it says before the key."""
+
+    name: str = "facts"
+    header: Mapping[str, Any] = field(default_factory=dict)
 
 
-def prepare_once(folder: Path, key: str, make: Callable[[Path], dict[str, Any]]) -> PreparedFolder:
-    """What `make` writes into an empty folder, unless an earlier call with the same key has done it.
+USUAL_LAYOUT = FactsLayout()
 
-    It is written under another name and then renamed: a kill leaves nothing half done. `make` gives the facts.
+
+def prepare_once(
+    folder: Path,
+    ingredients: Ingredients,
+    make: Callable[[Path, DataReport], dict[str, Any]],
+    progress: ThrottledProgress,
+    expected_key: str | None = None,
+    layout: FactsLayout = USUAL_LAYOUT,
+) -> PreparedFolder:
+    """What `make` writes into an empty folder, unless an earlier call with the same ingredients has done it.
+
+    It is written under another name and then renamed: a kill leaves nothing half done. `make` gives the facts. Data of
+    another key than `expected_key` is refused, if that is given.
     """
-    prepared, partial = folder / "prepared", folder / "prepared.partial"
-    meta, damage = read_prepared(prepared)
-    if meta is not None and meta["key"] == key:
-        return PreparedFolder(prepared, key, meta["facts"])
-    for old in (partial, prepared):
-        shutil.rmtree(old, ignore_errors=True)
+    prepared, partial, report = folder / "prepared", folder / "prepared.partial", folder / REPORT_NAME
+    before = ingredients.states()
+    key = ingredients.key(progress)
+    if expected_key not in (None, key):
+        raise UserError(
+            f"the contents of the data files ({', '.join(ingredients.names)}) have changed since the run in "
+            f"{folder.parent} began: put them back to continue it, or choose another --out for a new run"
+        )
+    meta, damage = _read(prepared)
+    shutil.rmtree(partial, ignore_errors=True)  # what a run that was killed left behind
+    if meta is not None and meta["key"] == key and report.exists():
+        return PreparedFolder(prepared, key, meta[layout.name], report)
+    # One set of prepared data per folder: the report beside it always tells of this one.
+    shutil.rmtree(prepared, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        facts = make(partial)
-        complete(partial, {"key": key, "facts": facts})
+        with DataReport(report) as entries:
+            facts = make(partial, entries)
+        if ingredients.states() != before:
+            raise UserError(FILES_CHANGED)
+        _complete(partial, {**layout.header, "key": key, layout.name: facts})
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return PreparedFolder(prepared, key, facts, made_anew(prepared, damage))
+    remark = damage and f"the prepared data in {prepared} is damaged ({damage}): it was made anew"
+    return PreparedFolder(prepared, key, facts, report, remark)
 
 
-def complete(partial: Path, meta: dict[str, Any]) -> None:
+def _complete(partial: Path, meta: dict[str, Any]) -> None:
     """Give a folder of prepared files, with what is known of them, its name, once all of it is on the disk."""
     write_file(partial / "meta.json", json.dumps(meta))
     seal_folder(partial)
@@ -86,8 +147,8 @@ def complete(partial: Path, meta: dict[str, Any]) -> None:
     flush_folder(partial.parent)
 
 
-def read_prepared(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
-    """What `complete` noted of prepared files, if every one of them is as it was; else what is damaged, if any are."""
+def _read(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """What `_complete` noted of prepared files, if all of them are as they were; else what is damaged, if any are."""
     if not prepared.is_dir():
         return None, None
     if damage := find_damage(prepared):
@@ -96,6 +157,12 @@ def read_prepared(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
     return meta, None
 
 
-def made_anew(prepared: Path, damage: str | None) -> str | None:
-    """The line that tells a user of damage."""
-    return damage and f"the prepared data in {prepared} is damaged ({damage}): it was made anew"
+@contextmanager
+def spool_folder(folder: Path) -> Iterator[Path]:
+    """A folder for copies of what can be read only once, such as standard input; it is removed afterwards."""
+    spool = folder / "spooled.partial"
+    shutil.rmtree(spool, ignore_errors=True)  # what a run that was killed left behind
+    try:
+        yield spool
+    finally:
+        shutil.rmtree(spool, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How long work reports that it goes on."""
+"""How preparation that takes long tells that it goes on."""
 
 import time
 from typing import Protocol
@@ -6,16 +6,16 @@ from typing import Protocol
 SECONDS_BETWEEN_CALLS = 0.25
 
 
-class Progress(Protocol):
-    """Called now and then with what is being done, how much of it is done, and of how much if known."""
+class OnProgress(Protocol):
+    """Called now and then with what is being done, how much of it is done, and out of how much, if that is known."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
 
 class ThrottledProgress:
-    """Passes on the first call of each stage, its last one, and some a second in between."""
+    """Passes on the first call of each stage, its last one, and a few per second in between."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: OnProgress | None) -> None:
         self._progress = progress
         self._stage: str | None = None
         self._next_call = 0.0

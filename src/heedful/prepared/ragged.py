@@ -1,7 +1,8 @@
 """Rows of numbers of different lengths, in files that are mapped into memory, not loaded."""
 
+from array import array
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +10,39 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.integer[Any]]
 
 
-class RaggedWriter:
-    """Writes rows one by one; only their lengths stay in memory until the end."""
+def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
+    """The smallest type that holds the ids of a vocabulary."""
+    return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
 
-    def __init__(self, path: Path, dtype: npt.DTypeLike) -> None:
-        self._path, self._dtype = path, np.dtype(dtype)
-        self._file = path.with_suffix(".bin").open("wb")
-        self._lengths: list[int] = []
+
+def mapped_numbers(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The numbers in a file, mapped into memory."""
+    if path.stat().st_size == 0:  # nothing to map
+        return np.empty(0, dtype)
+    # A plain array over the mapped bytes: slicing it costs a tenth of slicing a memmap.
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+
+
+class RaggedFiles(NamedTuple):
+    """The numbers of all rows one after another, the rows' lengths, and perhaps the places at which rows begin."""
+
+    numbers: Path
+    lengths: Path
+    offsets: Path | None = None
+
+    @classmethod
+    def beside(cls, path: Path) -> "RaggedFiles":
+        """Two files of the same name."""
+        return cls(path.with_suffix(".bin"), path.with_suffix(".npy"))
+
+
+class RaggedWriter:
+    """Writes rows one by one or in blocks; only their lengths stay in memory until the end."""
+
+    def __init__(self, files: RaggedFiles, dtype: npt.DTypeLike) -> None:
+        self._files, self._dtype = files, np.dtype(dtype)
+        self._file = files.numbers.open("wb")
+        self._lengths = array("i")
         self.numbers = 0
 
     def __len__(self) -> int:
@@ -23,27 +50,36 @@ class RaggedWriter:
 
     def add(self, row: npt.ArrayLike) -> None:
         """Append a row."""
-        array = np.asarray(row, self._dtype)
-        self._file.write(array.tobytes())
-        self._lengths.append(len(array))
-        self.numbers += len(array)
+        numbers = np.asarray(row, self._dtype)
+        self._file.write(numbers.tobytes())
+        self._lengths.append(len(numbers))
+        self.numbers += len(numbers)
+
+    def add_block(self, numbers: Numbers, lengths: npt.NDArray[np.int32]) -> None:
+        """Append several rows, given as their numbers one after another, and their lengths."""
+        self._file.write(numbers.astype(self._dtype).tobytes())
+        self._lengths.frombytes(lengths.tobytes())
+        self.numbers += len(numbers)
 
     def close(self) -> None:
         """Write the index, after which the rows can be read."""
         self._file.close()
-        np.save(self._path.with_suffix(".npy"), np.array(self._lengths, np.int32))
+        lengths = np.array(self._lengths, np.int32)
+        np.save(self._files.lengths, lengths)
+        if self._files.offsets:
+            np.save(self._files.offsets, _offsets(lengths))
 
 
 class Ragged:
     """The rows that a RaggedWriter wrote; reading one costs no more than a slice."""
 
-    def __init__(self, path: Path, dtype: npt.DTypeLike) -> None:
-        self.lengths: npt.NDArray[np.int32] = np.load(path.with_suffix(".npy"))
-        self._offsets = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-        file = path.with_suffix(".bin")
-        # A plain array over the mapped bytes: slicing it costs a tenth of slicing a memmap.
-        mapped = np.memmap(file, dtype, mode="r") if file.stat().st_size else np.empty(0, dtype)
-        self._numbers: Numbers = np.asarray(mapped)
+    def __init__(self, files: RaggedFiles, dtype: npt.DTypeLike) -> None:
+        self.lengths: npt.NDArray[np.int32] = np.load(files.lengths)
+        # Mapped where they are in a file, since they take twice the memory of the lengths.
+        self._offsets: npt.NDArray[np.int64] = (
+            np.asarray(np.load(files.offsets, mmap_mode="r")) if files.offsets else _offsets(self.lengths)
+        )
+        self._numbers: Numbers = mapped_numbers(files.numbers, dtype)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -51,3 +87,7 @@ class Ragged:
     def __getitem__(self, index: int) -> Numbers:
         start = self._offsets[index]
         return self._numbers[start : start + self.lengths[index]]
+
+
+def _offsets(lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    return np.cumsum(lengths, dtype=np.int64) - lengths

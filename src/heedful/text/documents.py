@@ -1,24 +1,14 @@
 """Plain text files as documents: a file is one, or each of its lines."""
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from heedful.errors import UserError
-from heedful.text.corpus_file import CorpusFile
+from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.encodings import LineCensus
-from heedful.text.text_files import (
-    MAX_LINE_BYTES,
-    STANDARD_INPUT,
-    can_be_read_once_only,
-    expand_files,
-    spool,
-    unpacked_blocks,
-)
+from heedful.text.text_files import MAX_LINE_BYTES, unpacked_blocks
 
 DocumentUnit = Literal["file", "line"]
 
@@ -33,21 +23,6 @@ class TextPart(NamedTuple):
     ends: bool
 
 
-class TextReport:
-    """Lists the lines that a rule applied to, and counts them."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.hits: Counter[str] = Counter()
-        path.write_text("", encoding="utf-8")
-
-    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
-        """Note one line that was changed, or left out."""
-        self.hits[rule] += 1
-        with self.path.open("a", encoding="utf-8", newline="\n") as out:
-            out.write(json.dumps({"rule": rule, "action": action, "file": file, "line": line}) + "\n")
-
-
 @dataclass(frozen=True)
 class Documents:
     """The documents in some files."""
@@ -60,48 +35,33 @@ class Documents:
         cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path, encoding: str | None = None
     ) -> "Documents":
         """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
-        return cls(spooled_files(patterns, spool_folder, encoding), unit)
+        return cls(corpus_files(patterns, spool_folder, encoding), unit)
 
-    def parts(self, report: TextReport | None) -> Iterator[TextPart]:
+    def parts(self, on_hit: OnHit | None) -> Iterator[TextPart]:
         """All documents, in parts of bounded size; blank documents are passed over."""
         for file in self.files:
-            yield from self._lines(file, report) if self.unit == "line" else _whole_file(file, report)
+            yield from self._lines(file, on_hit) if self.unit == "line" else _whole_file(file, on_hit)
 
-    def _lines(self, file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
+    def _lines(self, file: CorpusFile, on_hit: OnHit | None) -> Iterator[TextPart]:
         number = 1
         for lines in file.line_blocks():
             for offset, raw in enumerate(lines):
                 if len(raw) > MAX_LINE_BYTES:
                     raw = raw[:MAX_LINE_BYTES]
-                    if report:
-                        report.hit("over-long", file.name, number + offset)
-                text = _clean(raw, file.name, number + offset, report)
+                    if on_hit:
+                        on_hit("over-long", "changed", file=file.shown_name, line=number + offset)
+                text = _clean(raw, file.shown_name, number + offset, on_hit)
                 if text.strip():
                     yield TextPart(text, True)
             number += len(lines)
 
 
-def spooled_files(patterns: tuple[str, ...], folder: Path, encoding: str | None = None) -> tuple[CorpusFile, ...]:
-    """The files that names and patterns stand for; what can be read only once is copied into a folder."""
-    files = []
-    for number, name in enumerate(expand_files(patterns)):
-        path = Path(name)
-        if can_be_read_once_only(name):
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"spooled-{number}"
-            spool(name, path)
-        files.append(CorpusFile("standard input" if name == STANDARD_INPUT else name, path, encoding))
-    if not files:
-        raise UserError("No files were given: name at least one text file.")
-    return tuple(files)
-
-
-def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPart]:
+def _whole_file(file: CorpusFile, on_hit: OnHit | None) -> Iterator[TextPart]:
     line, previous, blank = 1, "", True
     census = LineCensus(file.shown_name, file.encoding)
     for raw in _cut_blocks(file):
         census.look(raw)
-        text = _clean(raw.replace(b"\r\n", b"\n"), file.name, line, report)
+        text = _clean(raw.replace(b"\r\n", b"\n"), file.shown_name, line, on_hit)
         line += raw.count(b"\n")
         if not blank:
             yield TextPart(previous, False)
@@ -114,7 +74,7 @@ def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPar
 
 
 def _cut_blocks(file: CorpusFile) -> Iterator[bytes]:
-    """The bytes of a file, cut behind line ends if there are any, else before spaces, and never in a character."""
+    """The bytes of a file, cut after line ends if there are any, else before spaces, and never in a character."""
     rest = b""
     for block in unpacked_blocks(file.path, file.encoding, file.shown_name):
         rest += block
@@ -140,7 +100,7 @@ def _end_of_last_character(raw: bytes) -> int:
     return end
 
 
-def _clean(raw: bytes, file: str, first_line: int, report: TextReport | None) -> str:
+def _clean(raw: bytes, file: str, first_line: int, on_hit: OnHit | None) -> str:
     """The text of some bytes by the rules; only text that needs it is looked at line by line."""
     try:
         text = raw.decode("utf-8")
@@ -151,9 +111,9 @@ def _clean(raw: bytes, file: str, first_line: int, report: TextReport | None) ->
     lines = []
     for offset, line in enumerate(raw.split(b"\n")):
         text = line.decode("utf-8", "replace")
-        if report and text.encode("utf-8") != line:
-            report.hit("invalid UTF-8", file, first_line + offset)
-        if report and _CONTROL.search(text):
-            report.hit("control characters", file, first_line + offset)
+        if on_hit and text.encode("utf-8") != line:
+            on_hit("invalid UTF-8", "changed", file=file, line=first_line + offset)
+        if on_hit and _CONTROL.search(text):
+            on_hit("control characters", "changed", file=file, line=first_line + offset)
         lines.append(_CONTROL.sub(" ", text))
     return "\n".join(lines)

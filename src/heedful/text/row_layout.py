@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -136,6 +136,11 @@ class RowLayout:
         places = (place if isinstance(place, str) else f"column {place + 1}" for place in self.present)
         roles = ", ".join(f"{role[0]} is {place}" for role, place in zip(wanted.roles, places, strict=False))
         return f"{kind}{', with a header' if self.header else ''}: {roles}"
+
+
+def read_as(layouts: Mapping[str, RowLayout], wanted: WantedColumns) -> list[str]:
+    """Lines that say how files, given by their names, are laid out."""
+    return [f"{name} is read as {layout.description(wanted)}" for name, layout in layouts.items()]
 
 
 def find_layout(file: CorpusFile, options: RowOptions, wanted: WantedColumns) -> RowLayout:

@@ -94,12 +94,6 @@ def _cut(lines: list[bytes]) -> list[bytes]:
     return [line[: MAX_LINE_BYTES + 1] for line in lines]
 
 
-def read_lines(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
-    """The lines of a file one by one, by the rules of read_line_blocks."""
-    for lines in read_line_blocks(path, encoding, name):
-        yield from lines
-
-
 def unpacked_blocks(path: str | Path, encoding: str | None = None, name: str | None = None) -> Iterator[bytes]:
     """The unpacked text of a file as UTF-8, without a byte order mark; every failure names the file."""
     return as_utf8(unpacked_bytes(path), name or path, encoding)

@@ -18,10 +18,14 @@ from heedful.text.text_files import (
     language_from_name,
     language_pair_from_name,
     read_line_blocks,
-    read_lines,
     read_raw_blocks,
     spool,
 )
+
+
+def read_lines(path: Path) -> list[bytes]:
+    return [line for lines in read_line_blocks(path) for line in lines]
+
 
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress}
 
@@ -53,7 +57,7 @@ def lines_by_the_rule(content: bytes) -> list[bytes]:
 def test_only_a_newline_ends_a_line(tmp_path_factory: pytest.TempPathFactory, packing: str, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / f"lines.{packing}"
     path.write_bytes(PACKERS[packing](content))
-    assert list(read_lines(path)) == lines_by_the_rule(content)
+    assert read_lines(path) == lines_by_the_rule(content)
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7])
@@ -63,20 +67,20 @@ def test_lines_do_not_depend_on_where_blocks_end(
     content = b"one\r\ntwo\n\n\r\nthr\ree\r\r\n\nlast\r"
     monkeypatch.setattr(text_files, "_BLOCK_BYTES", block_bytes)
     (tmp_path / "a").write_bytes(content)
-    assert list(read_lines(tmp_path / "a")) == lines_by_the_rule(content)
+    assert read_lines(tmp_path / "a") == lines_by_the_rule(content)
 
 
 def test_a_byte_order_mark_is_taken_off_at_the_start_only(tmp_path: Path) -> None:
     mark = "\ufeff".encode()
     (tmp_path / "a").write_bytes(mark + b"one\n" + mark + b"two\n")
-    assert list(read_lines(tmp_path / "a")) == [b"one", mark + b"two"]
+    assert read_lines(tmp_path / "a") == [b"one", mark + b"two"]
 
 
 def test_a_huge_line_is_cut_and_the_line_after_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "_BLOCK_BYTES", 10_007)
     fits = b"f" * MAX_LINE_BYTES
     (tmp_path / "a").write_bytes(b"x" * 1_000_003 + b"\nafter\n" + fits + b"\r\n" + fits + b"g\nend")
-    lines = list(read_lines(tmp_path / "a"))
+    lines = read_lines(tmp_path / "a")
     assert [len(line) for line in lines] == [MAX_LINE_BYTES + 1, 5, MAX_LINE_BYTES, MAX_LINE_BYTES + 1, 3]
     assert lines[1] == b"after"
     assert lines[4] == b"end"
@@ -102,7 +106,7 @@ def test_a_truncated_file_is_named(tmp_path: Path, packing: str) -> None:
     path = tmp_path / f"short.{packing}"
     path.write_bytes(PACKERS[packing](os.urandom(5003))[:-11])
     with pytest.raises(UserError, match=rf"short\.{packing} is damaged or cut short"):
-        list(read_lines(path))
+        read_lines(path)
 
 
 @pytest.mark.parametrize("packing", ["gz", "xz"])
@@ -110,7 +114,7 @@ def test_a_file_that_is_not_what_its_name_says_is_named(tmp_path: Path, packing:
     path = tmp_path / f"wrong.{packing}"
     path.write_bytes(b"plain text\n")
     with pytest.raises(UserError, match=rf"wrong\.{packing} is named \.{packing} but"):
-        list(read_lines(path))
+        read_lines(path)
 
 
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.config import require
+from heedful.splitmix import GOLDEN_GAMMA, mix
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,8 @@ _DRAWS = 8
 
 def uniform_numbers(seed: int, keys: NDArray[np.integer], count: int) -> NDArray[np.float64]:
     """For each key so many numbers from [0, 1), which depend on nothing but the seed and the key (SplitMix64)."""
-    places = keys.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
-    mixed: Any = places * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed ^= mixed >> np.uint64(shift)
-        mixed *= np.uint64(factor)
+    places: Any = keys.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
+    mixed = mix(places * GOLDEN_GAMMA + np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64))
     return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
 
 

@@ -1,11 +1,8 @@
 """From images to one memory-mapped array of bytes, decoded once, with a part held out."""
 
-import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,17 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import UserError
-from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, refuse_other_data
-from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.data_report import DataReport
+from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.held_out import content_digest, held_out_images
+from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
 from heedful.tasks.image_classification.images import has_colour, or_reason, plain_image, read_image, scaled_pixels
-from heedful.tasks.translation.report import REPORT_NAME
 
 FORMAT = 2
-# Without images for it, this share is held out; of few images a greater one, so that its figures mean something.
-HELD_OUT = 0.05
-FEWEST_HELD_OUT = 200
-LARGEST_HELD_OUT = 0.2
 # Images that are decoded side by side, and of which the statistics are taken at a time.
 _TOGETHER = 256
 
@@ -56,35 +50,27 @@ class PreparedImages:
 
     set: ImageSet
     labels: tuple[str, ...]
-    key: str
-    facts: dict[str, Any]
-    report: Path
-    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+    folder: PreparedFolder
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.folder.key
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the images."""
+        return self.folder.facts
 
     @property
     def messages(self) -> list[str]:
         """What was left out, in words."""
-        left_out, empty = self.facts["left_out"], self.facts["empty"]
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in left_out.items())
-        messages = [self.remark] if self.remark else []
-        messages += [f"files that were left out: {counts}; each is listed in {self.report}"] if left_out else []
-        return messages + ([f"classes without any image to train on: {', '.join(empty)}"] if empty else [])
-
-
-class ImageReport:
-    """Lists the files that were left out, and counts them."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.left_out: Counter[str] = Counter()
-        path.write_text("", encoding="utf-8")
-
-    def note(self, rule: str, file: str, reason: str) -> None:
-        """Note one file."""
-        self.left_out[rule] += 1
-        with self.path.open("a", encoding="utf-8", newline="\n") as out:
-            entry = {"rule": rule, "action": "left out", "file": file, "reason": reason}
-            out.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        empty = self.facts["empty"]
+        return [
+            *self.folder.remarks,
+            *self.folder.hits_in_words("files that were left out", self.facts["left_out"]),
+            *([f"classes without any image to train on: {', '.join(empty)}"] if empty else []),
+        ]
 
 
 def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, total: int) -> ImageShape:
@@ -109,7 +95,7 @@ def prepare_images(
     valid: LabelledImages | None,
     folder: Path,
     shape: ImageShape,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     expected_key: str | None = None,
 ) -> PreparedImages:
     """Prepare images in a folder, or open what lies there if it came from the same content and shape."""
@@ -117,26 +103,26 @@ def prepare_images(
     sources = [train] if valid is None else [train, valid]
     files = [file for source in sources for file in source.files]
     choices = [FORMAT, shape.size, shape.channels, *([source.labels, source.layout] for source in sources)]
-    key = content_key(choices, files, throttled)
     names = [str(files[0]), "..."] if len(files) > 4 else [str(file) for file in files]
-    refuse_other_data(key, expected_key, names, folder)
-    report = folder / REPORT_NAME
-    prepared = prepare_once(folder, key, lambda partial: _make(sources, partial, shape, ImageReport(report), throttled))
-    return _open(prepared, shape, train.labels, report)
+
+    def make(partial: Path, report: DataReport) -> dict[str, Any]:
+        return _make(sources, partial, shape, report, throttled)
+
+    prepared = prepare_once(folder, Ingredients(files, names, choices), make, throttled, expected_key)
+    return _open(prepared, shape, train.labels)
 
 
-def _open(prepared: PreparedFolder, shape: ImageShape, labels: tuple[str, ...], report: Path) -> PreparedImages:
+def _open(prepared: PreparedFolder, shape: ImageShape, labels: tuple[str, ...]) -> PreparedImages:
     classes, train, valid = (np.load(prepared.path / f"{name}.npy") for name in ("classes", "train", "valid"))
     images = np.memmap(prepared.path / "images.bin", np.uint8, "r", shape=(len(classes), shape.channels, *shape.size))
-    parts = ImageSet(images, classes, train, valid)
-    return PreparedImages(parts, labels, prepared.key, prepared.facts, report, prepared.remark)
+    return PreparedImages(ImageSet(images, classes, train, valid), labels, prepared)
 
 
 def _make(
     sources: Sequence[LabelledImages],
     partial: Path,
     shape: ImageShape,
-    report: ImageReport,
+    report: DataReport,
     progress: ThrottledProgress,
 ) -> dict[str, Any]:
     classes: list[int] = []
@@ -146,15 +132,16 @@ def _make(
     with (partial / "images.bin").open("wb") as out, ThreadPoolExecutor() as pool:
         for source in sources:
             for stranger in source.strangers:
-                report.note("no image", str(stranger), "its name does not end as that of an image that is read")
+                reason = "its name does not end as that of an image that is read"
+                report.hit("no image", "left out", file=str(stranger), reason=reason)
             for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
                 # The validation images may lack a class, so that theirs are numbered otherwise.
                 classes.append(sources[0].labels.index(source.labels[each.label]))
                 hashes.append(digest)
-                progress("decoding images", len(classes) + report.left_out["unreadable"], total)
+                progress("decoding images", len(classes) + report.hits()["unreadable"], total)
             ends.append(len(classes))
-    held_out = held_out_by_content(hashes) if len(sources) == 1 else np.arange(len(classes)) >= ends[0]
+    held_out = held_out_images(hashes) if len(sources) == 1 else np.arange(len(classes)) >= ends[0]
     parts = {"train": np.flatnonzero(~held_out), "valid": np.flatnonzero(held_out)}
     for name, indices in parts.items():
         if not len(indices):
@@ -169,13 +156,13 @@ def _make(
     return {
         "mean": mean,
         "deviation": deviation,
-        "left_out": dict(report.left_out),
+        "left_out": dict(report.hits()),
         "empty": [label for number, label in enumerate(sources[0].labels) if number not in seen],
     }
 
 
 def decoded(
-    source: Iterable[LabelledImage], shape: ImageShape, report: ImageReport, pool: ThreadPoolExecutor
+    source: Iterable[LabelledImage], shape: ImageShape, report: DataReport, pool: ThreadPoolExecutor
 ) -> Iterator[tuple[LabelledImage, Images, bytes]]:
     """Every image that can be decoded, in order, its pixels, and a hash of them; the others are noted.
 
@@ -184,7 +171,7 @@ def decoded(
 
     def decode(each: LabelledImage) -> tuple[Images, bytes]:
         plain = plain_image(each.image, shape.channels)
-        return scaled_pixels(plain, shape.size), blake2b(plain.tobytes(), digest_size=8).digest()
+        return scaled_pixels(plain, shape.size), content_digest(plain.tobytes())
 
     images = iter(source)
     while some := list(islice(images, _TOGETHER)):
@@ -193,17 +180,9 @@ def decoded(
         results = run(lambda each: or_reason(lambda: decode(each)), some)
         for each, result in zip(some, results, strict=True):
             if isinstance(result, str):
-                report.note("unreadable", each.name, result)
+                report.hit("unreadable", "left out", file=each.name, reason=result)
             else:
                 yield each, *result
-
-
-def held_out_by_content(hashes: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Which images are held out: those with the lowest hashes, so that equal images are on the same side."""
-    share = min(LARGEST_HELD_OUT, max(HELD_OUT, FEWEST_HELD_OUT / max(1, len(hashes))))
-    ordered = sorted(set(hashes))
-    chosen = set(ordered[: round(share * len(ordered))])
-    return np.array([each in chosen for each in hashes], bool)
 
 
 def pixel_statistics(images: Images, indices: Numbers) -> tuple[list[float], list[float]]:

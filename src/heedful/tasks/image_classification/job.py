@@ -13,7 +13,7 @@ from heedful.config import from_dict, merge, to_dict
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.vision import PixelConfig, ScalingConfig, Vision, VisionConfig
-from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.data import ImageShape, PreparedImages, prepare_images, typical_shape
@@ -93,7 +93,7 @@ class ImageData:
         return train, valid
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedImageJob:
         """Decode the images, made alike in size."""
         train, valid = self._sources()

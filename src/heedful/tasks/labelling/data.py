@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,24 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import UserError
-from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
-from heedful.prepared.progress import Progress, ThrottledProgress
-from heedful.prepared.ragged import Ragged, RaggedWriter
+from heedful.prepared.data_report import DataReport
+from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.held_out import SHARE, content_digest, held_out_keys
+from heedful.prepared.progress import OnProgress, ThrottledProgress
+from heedful.prepared.ragged import Ragged, RaggedFiles, RaggedWriter, token_dtype
 from heedful.prepared.small_data import warning_of_few
-from heedful.prepared.split import held_out_sources
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, label_numbers
 from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
 from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
-from heedful.tasks.translation.pairs import token_dtype
-from heedful.tasks.translation.report import REPORT_NAME
-from heedful.text.documents import TextReport
+from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
+from heedful.text.row_layout import read_as
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
 
 FORMAT = 1
-# Without files for it, this share is held out (at most 2,000 texts), by the texts' hashes.
-HELD_OUT = 0.05
 # The label of a token that has none: special tokens, and all subwords of a word but its first.
 NO_LABEL = -1
 # Examples that are encoded at a time.
@@ -38,7 +35,7 @@ _TOGETHER = 512
 
 @dataclass(frozen=True)
 class LabelledExamples:
-    """Framed ids, the number of them that belong to the first text, and one label a text, or one a token."""
+    """Framed ids, the number of them that belong to the first text, and one label per text, or one per token."""
 
     ids: Ragged
     labels: Ragged
@@ -48,7 +45,11 @@ class LabelledExamples:
     def open(cls, folder: Path, dtype: npt.DTypeLike) -> "LabelledExamples":
         """What `_LabelWriter` wrote."""
         first_lengths = np.load(folder / "first-lengths.npy")
-        return cls(Ragged(folder / "ids", dtype), Ragged(folder / "labels", np.int32), first_lengths)
+        return cls(
+            Ragged(RaggedFiles.beside(folder / "ids"), dtype),
+            Ragged(RaggedFiles.beside(folder / "labels"), np.int32),
+            first_lengths,
+        )
 
     @property
     def has_pairs(self) -> bool:
@@ -64,20 +65,24 @@ class PreparedLabels:
     valid: LabelledExamples
     labels: tuple[str, ...]
     tokenizer: Tokenizer
-    key: str
-    facts: dict[str, Any]
-    report: Path
-    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+    folder: PreparedFolder
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.folder.key
 
     @property
     def messages(self) -> list[str]:
         """What was changed or left out, in words."""
-        messages = [*([self.remark] if self.remark else []), *self.facts["read_as"]]
-        if hits := self.facts["hits"]:
-            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-            messages.append(f"lines that were changed or left out: {counts}; each is listed in {self.report}")
-        # Data that an older version prepared has no warnings.
-        return messages + warning_of_few(len(self.train.ids), "examples") + self.facts.get("warnings", [])
+        facts = self.folder.facts
+        return [
+            *self.folder.remarks,
+            *facts["read_as"],
+            *self.folder.hits_in_words("lines that were changed or left out", facts["hits"]),
+            *warning_of_few(len(self.train.ids), "examples"),
+            *facts.get("warnings", []),  # which data that an older version prepared does not have
+        ]
 
 
 class LabelOptions(NamedTuple):
@@ -93,44 +98,41 @@ def prepare_labels(
     valid: LabelledFiles | None,
     folder: Path,
     options: LabelOptions,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     expected_key: str | None = None,
 ) -> PreparedLabels:
     """Prepare labelled texts in a folder, or open what lies there if it came from the same content and options."""
     throttled = ThrottledProgress(progress)
     corpora = [train] if valid is None else [train, valid]
     files = [file for corpus in corpora for file in corpus.files]
-    given = options.tokenizer and blake2b(options.tokenizer.to_json().encode("utf-8")).hexdigest()
     choices = [FORMAT, train.unit, [len(each.files) for each in corpora], options.max_length, options.vocabulary_size]
     layouts = [layout.choices() for corpus in corpora for layout in corpus.unusual_layouts().values()]
-    key = content_key([*choices, given, *reading_choices(files, layouts)], [file.path for file in files], throttled)
-    refuse_other_data(key, expected_key, [file.name for file in files], folder)
-    report = folder / REPORT_NAME
-    prepared = prepare_once(
-        folder, key, lambda partial: _Preparation(partial, options, TextReport(report), throttled).make(corpora)
-    )
-    return _open(prepared, report)
+    ingredients = Ingredients.of_text(files, choices, options.tokenizer, layouts)
+
+    def make(partial: Path, report: DataReport) -> dict[str, Any]:
+        return _Preparation(partial, options, report, throttled).make(corpora)
+
+    return _open(prepare_once(folder, ingredients, make, throttled, expected_key))
 
 
-def _open(prepared: PreparedFolder, report: Path) -> PreparedLabels:
+def _open(prepared: PreparedFolder) -> PreparedLabels:
     facts = prepared.facts
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
     dtype = token_dtype(tokenizer.vocabulary_size)
     train, valid = (LabelledExamples.open(prepared.path / part, dtype) for part in ("train", "valid"))
-    labels = tuple(facts["labels"])
-    return PreparedLabels(train, valid, labels, tokenizer, prepared.key, facts, report, prepared.remark)
+    return PreparedLabels(train, valid, tuple(facts["labels"]), tokenizer, prepared)
 
 
 class _Preparation:
     """One preparation, in the folder that its files go to."""
 
-    def __init__(self, folder: Path, options: LabelOptions, report: TextReport, progress: ThrottledProgress) -> None:
+    def __init__(self, folder: Path, options: LabelOptions, report: DataReport, progress: ThrottledProgress) -> None:
         self.folder, self.options, self.report, self.progress = folder, options, report, progress
 
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
         """Read the examples twice, first to know them and then to encode them; give the facts."""
         keys, labels, labelled, characters = self._survey(corpora[0])
-        held_out = set(held_out_sources(keys, HELD_OUT).tolist()) if len(corpora) == 1 else set[int]()
+        held_out = set(held_out_keys(keys, SHARE).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
         encoder = _Encoder(tokenizer, {label: number for number, label in enumerate(labels)}, self.options.max_length)
@@ -142,7 +144,7 @@ class _Preparation:
                 self._add(valid if _key(example) in held_out else train, example, rows)
                 self.progress("encoding", done, len(keys))
             for corpus in corpora[1:]:
-                for example, rows in encoder.encode(corpus, self.report):
+                for example, rows in encoder.encode(corpus, self.report.hit):
                     self._add(valid, example, rows)
         for writer, purpose in ((train, "training"), (valid, "validation")):
             if not len(writer.ids):
@@ -152,12 +154,8 @@ class _Preparation:
             "characters": characters,
             "tokens": train.ids.numbers,
             "special_tokens": vars(tokenizer.special_tokens),
-            "hits": dict(self.report.hits),
-            "read_as": [
-                f"{name} is read as {layout.description(corpus.wanted)}"
-                for corpus in corpora
-                for name, layout in corpus.unusual_layouts().items()
-            ],
+            "hits": dict(self.report.hits()),
+            "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
             "warnings": warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
         }
 
@@ -166,7 +164,7 @@ class _Preparation:
         keys: list[int] = []
         labels: set[str] = set()
         labelled = characters = 0
-        for example in corpus.examples(self.report):
+        for example in corpus.examples(self.report.hit):
             keys.append(_key(example))
             labels.update(example.labels)
             labelled += len(example.labels)
@@ -175,9 +173,10 @@ class _Preparation:
         if not keys:
             raise UserError(f"No example is left for training: {self.report.path} lists each line and its rule.")
         if len(labels) < 2:
+            column = "first" if corpus.unit == "text" else "second"
             raise UserError(
-                f"All {len(keys):,} examples of {corpus.files[0].name} have the label {labels.pop()!r}: there must be "
-                f"two labels at least. The label is the {'first' if corpus.unit == 'text' else 'second'} column."
+                f"All {len(keys):,} examples of {corpus.files[0].shown_name} have the label {labels.pop()!r}: "
+                f"there must be two labels at least. The label is the {column} column."
             )
         return np.array(keys, np.uint64), sorted(labels), labelled, characters
 
@@ -196,11 +195,11 @@ class _Preparation:
     def _add(self, writer: "_LabelWriter", example: LabelledExample, rows: "_Rows") -> None:
         writer.add(rows)
         if rows.shortened:
-            self.report.hit("shortened", example.file, example.line)
+            self.report.hit("shortened", "changed", file=example.file, line=example.line)
 
 
 class _Rows(NamedTuple):
-    """What becomes of one example: (ids, first length, labels) a row, and whether it was too long for the model."""
+    """What becomes of one example: (ids, first length, labels) per row, and whether it was too long for the model."""
 
     rows: list[tuple[list[int], int, list[int]]]
     shortened: bool
@@ -212,11 +211,9 @@ class _Encoder:
     def __init__(self, tokenizer: Tokenizer, numbers: dict[str, int], max_length: int) -> None:
         self.tokenizer, self.numbers, self.max_length = tokenizer, numbers, max_length
 
-    def encode(
-        self, corpus: LabelledFiles, report: TextReport | None = None
-    ) -> Iterator[tuple[LabelledExample, _Rows]]:
+    def encode(self, corpus: LabelledFiles, on_hit: OnHit | None = None) -> Iterator[tuple[LabelledExample, _Rows]]:
         """All examples with their rows, in order."""
-        examples = corpus.examples(report)
+        examples = corpus.examples(on_hit)
         while block := list(islice(examples, _TOGETHER)):
             flat = iter(self.tokenizer.encode_batch([text for example in block for text in example.texts]))
             for example in block:
@@ -245,8 +242,8 @@ class _LabelWriter:
     def __init__(self, folder: Path, vocabulary_size: int) -> None:
         folder.mkdir()
         self._folder = folder
-        self.ids = RaggedWriter(folder / "ids", token_dtype(vocabulary_size))
-        self._labels = RaggedWriter(folder / "labels", np.int32)
+        self.ids = RaggedWriter(RaggedFiles.beside(folder / "ids"), token_dtype(vocabulary_size))
+        self._labels = RaggedWriter(RaggedFiles.beside(folder / "labels"), np.int32)
         self._first_lengths: list[int] = []
 
     def add(self, rows: _Rows) -> None:
@@ -266,4 +263,4 @@ class _LabelWriter:
 def _key(example: LabelledExample) -> int:
     """A hash of the texts alone: those that are alike go the same way, whatever their labels."""
     content: Iterable[bytes] = (text.encode("utf-8", "replace") for text in example.texts)
-    return int.from_bytes(blake2b(b"\t".join(content), digest_size=8).digest(), "little")
+    return int.from_bytes(content_digest(b"\t".join(content)), "little")

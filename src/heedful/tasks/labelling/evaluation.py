@@ -19,18 +19,7 @@ from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelU
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load
 from heedful.tasks.remarks import remarks
-from heedful.text.row_layout import RECOGNISED, RowOptions
-
-
-class _Remarks:
-    """Tells of every line of the test data that a rule applied to."""
-
-    def __init__(self, remark: Callable[[str], None]) -> None:
-        self.remark = remark
-
-    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
-        """A line was changed, or left out."""
-        self.remark(f"line {line} of {file} was {action}: {rule}")
+from heedful.text.row_layout import RECOGNISED, RowOptions, read_as
 
 
 def evaluate_labels(
@@ -46,9 +35,13 @@ def evaluate_labels(
     with tempfile.TemporaryDirectory() as spool_folder:
         unit: LabelUnit = "word" if is_tagger else "text"
         files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
-        for name, layout in files.unusual_layouts().items():
-            remark(f"{name} is read as {layout.description(files.wanted)}")
-        examples = list(files.examples(_Remarks(remark)))
+        for text in read_as(files.unusual_layouts(), files.wanted):
+            remark(text)
+
+        def tell(rule: str, action: str, *, file: str, line: int) -> None:
+            remark(f"line {line} of {file} was {action}: {rule}")
+
+        examples = list(files.examples(tell))
     if not examples:
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels

@@ -1,15 +1,14 @@
-"""Texts with labels: lines of `label TAB text`, or words with a tag each, one a line, sentences between blank lines."""
+"""Texts with labels: lines of `label TAB text`, or tagged words, one per line, blank lines between sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from heedful.config import nearest
 from heedful.errors import UserError
 from heedful.text.cleaning import clean_text
-from heedful.text.corpus_file import CorpusFile
-from heedful.text.documents import spooled_files
+from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.row_layout import (
     LABELLED_TEXTS,
     RECOGNISED,
@@ -36,13 +35,6 @@ RULES = {
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
     "tagged sentences are read in pieces.",
 }
-
-
-class LineReport(Protocol):
-    """Who is told of lines that a rule applied to."""
-
-    def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
-        """A line was changed, or left out."""
 
 
 class LabelledExample(NamedTuple):
@@ -72,7 +64,7 @@ class LabelledFiles:
         row_options: RowOptions = RECOGNISED,
     ) -> "LabelledFiles":
         """The files that names or patterns stand for; standard input is copied into a folder, to be read twice."""
-        files = spooled_files(patterns, spool_folder, encoding)
+        files = corpus_files(patterns, spool_folder, encoding)
         wanted = _WANTED[unit]
         return cls(files, unit, tuple(find_layout(file, row_options, wanted) for file in files))
 
@@ -86,49 +78,49 @@ class LabelledFiles:
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
-    def examples(self, report: LineReport | None = None) -> Iterator[LabelledExample]:
+    def examples(self, on_hit: OnHit | None = None) -> Iterator[LabelledExample]:
         """All examples in order."""
         read = _labelled_lines if self.unit == "text" else _tagged_sentences
         for file, layout in zip(self.files, self.layouts, strict=True):
-            yield from read(file, layout, report)
+            yield from read(file, layout, on_hit)
 
 
 _WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
 
 
-def _labelled_lines(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[LabelledExample]:
-    for number, (label, *texts) in _columns(file, layout, report):
-        yield LabelledExample((label,), tuple(texts), file.name, number)
+def _labelled_lines(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
+    for number, (label, *texts) in _columns(file, layout, on_hit):
+        yield LabelledExample((label,), tuple(texts), file.shown_name, number)
 
 
-def _tagged_sentences(file: CorpusFile, layout: RowLayout, report: LineReport | None) -> Iterator[LabelledExample]:
+def _tagged_sentences(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
     words: list[str] = []
     tags: list[str] = []
     first = 0
-    for number, columns in _columns(file, layout, report, blank_lines=True):
+    for number, columns in _columns(file, layout, on_hit, blank_lines=True):
         if layout.cells and columns[:1] == [DOCUMENT_MARK]:
-            if report:
-                report.hit("document mark", file.name, number, "left out")
+            if on_hit:
+                on_hit("document mark", "left out", file=file.shown_name, line=number)
             columns = []
         if columns:
             first = first or number
             words.append(columns[0])
             tags.append(columns[1])
         elif words:
-            yield LabelledExample(tuple(tags), tuple(words), file.name, first)
+            yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
             words, tags, first = [], [], 0
     if words:
-        yield LabelledExample(tuple(tags), tuple(words), file.name, first)
+        yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
 
 
 def _columns(
-    file: CorpusFile, layout: RowLayout, report: LineReport | None, blank_lines: bool = False
+    file: CorpusFile, layout: RowLayout, on_hit: OnHit | None, blank_lines: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
     """The number and the clean columns of each row that is kept; none for a blank line, if asked."""
 
     def hit(rule: str, number: int, action: str = "changed") -> None:
-        if report:
-            report.hit(rule, file.name, number, action)
+        if on_hit:
+            on_hit(rule, action, file=file.shown_name, line=number)
 
     for number, cells, is_blank, is_over_long in read_rows(file, layout):
         if is_over_long:

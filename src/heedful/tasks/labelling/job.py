@@ -12,7 +12,8 @@ from torch import nn
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig, Head
-from heedful.prepared.progress import Progress
+from heedful.prepared.folder import spool_folder
+from heedful.prepared.progress import OnProgress
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
 from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, prepare_labels
@@ -79,25 +80,24 @@ class LabelData:
         return start.settings() if start else {}
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedLabelJob:
         """Split and encode the texts."""
         start = starting_model(self.from_model)
-        train, valid = (
-            LabelledFiles.from_patterns(
-                patterns, self.kind.unit, folder / "spooled" / part, self.encoding, self._row_options()
-            )
-            if patterns
-            else None
-            for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
-        )
-        assert train is not None
         options = LabelOptions(
             model_settings.get("max_length", EncoderOnlyConfig.max_length),
             model_settings.get("vocabulary_size"),
             start.tokenizer() if start else None,
         )
-        data = prepare_labels(train, valid, folder, options, progress, expected_key)
+        with spool_folder(folder) as spool:
+            train, valid = (
+                LabelledFiles.from_patterns(patterns, self.kind.unit, spool / part, self.encoding, self._row_options())
+                if patterns
+                else None
+                for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
+            )
+            assert train is not None
+            data = prepare_labels(train, valid, folder, options, progress, expected_key)
         return PreparedLabelJob(data, self.kind, valid is not None, start)
 
     def _row_options(self) -> RowOptions:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import UserError
-from heedful.prepared.folder import PreparedFolder, content_key, prepare_once, reading_choices, refuse_other_data
-from heedful.prepared.progress import Progress, ThrottledProgress
+from heedful.prepared.data_report import DataReport
+from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.held_out import held_out_text, no_text
+from heedful.prepared.progress import OnProgress, ThrottledProgress
+from heedful.prepared.ragged import mapped_numbers, token_dtype
 from heedful.prepared.small_data import FEW_CHARACTERS, warning_of_few
-from heedful.tasks.language_modeling.held_out import choose_split, nothing
-from heedful.tasks.translation.pairs import mapped_ids, token_dtype
-from heedful.tasks.translation.report import REPORT_NAME
-from heedful.text.documents import Documents, TextPart, TextReport
+from heedful.text.documents import Documents, TextPart
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
 
@@ -47,19 +46,26 @@ class PreparedText:
     train: Ids
     valid: Ids
     tokenizer: Tokenizer
-    key: str
-    facts: dict[str, Any]
-    report: Path
-    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+    folder: PreparedFolder
+
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.folder.key
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the text."""
+        return self.folder.facts
 
     @property
     def messages(self) -> list[str]:
         """What was changed, in words."""
-        messages = [self.remark] if self.remark else []
-        if hits := self.facts["hits"]:
-            counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
-            messages.append(f"lines that were changed: {counts}; each is listed in {self.report}")
-        return messages + warning_of_few(self.facts["characters"], "characters of text", FEW_CHARACTERS)
+        return [
+            *self.folder.remarks,
+            *self.folder.hits_in_words("lines that were changed", self.facts["hits"]),
+            *warning_of_few(self.facts["characters"], "characters of text", FEW_CHARACTERS),
+        ]
 
 
 def prepare_text(
@@ -67,7 +73,7 @@ def prepare_text(
     valid: Documents | None,
     folder: Path,
     options: TextOptions,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     expected_key: str | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> PreparedText:
@@ -75,47 +81,43 @@ def prepare_text(
     throttled = ThrottledProgress(progress)
     corpora = [train] if valid is None else [train, valid]
     files = [file for corpus in corpora for file in corpus.files]
-    given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
-    choices = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options), given]
-    key = content_key([*choices, *reading_choices(files)], [file.path for file in files], throttled)
-    refuse_other_data(key, expected_key, [file.name for file in files], folder)
+    choices = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options)]
 
-    def make(partial: Path) -> dict[str, Any]:
-        return _make(corpora, partial, folder / REPORT_NAME, options, throttled, tokenizer)
+    def make(partial: Path, report: DataReport) -> dict[str, Any]:
+        return _make(corpora, partial, report, options, throttled, tokenizer)
 
-    prepared = prepare_once(folder, key, make)
-    return _open(prepared, folder / REPORT_NAME)
+    ingredients = Ingredients.of_text(files, choices, tokenizer)
+    return _open(prepare_once(folder, ingredients, make, throttled, expected_key))
 
 
-def _open(prepared: PreparedFolder, report: Path) -> PreparedText:
+def _open(prepared: PreparedFolder) -> PreparedText:
     special = SpecialTokens(**prepared.facts["special_tokens"])
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", special)
     dtype = token_dtype(tokenizer.vocabulary_size)
-    train, valid = (mapped_ids(prepared.path / f"{part}.bin", dtype) for part in ("train", "valid"))
-    return PreparedText(train, valid, tokenizer, prepared.key, prepared.facts, report, prepared.remark)
+    train, valid = (mapped_numbers(prepared.path / f"{part}.bin", dtype) for part in ("train", "valid"))
+    return PreparedText(train, valid, tokenizer, prepared)
 
 
 def _make(
     corpora: list[Documents],
     partial: Path,
-    report_path: Path,
+    report: DataReport,
     options: TextOptions,
     progress: ThrottledProgress,
     tokenizer: Tokenizer | None,
 ) -> dict[str, Any]:
-    report = TextReport(report_path)
     characters, documents = _count(corpora[0], report, progress)
     if characters == 0:
         raise UserError("The text files are empty: there is nothing to learn from.")
-    split, held_out_by = (nothing, "given files") if len(corpora) > 1 else choose_split(characters, documents)
-    tokenizer = tokenizer or _train_tokenizer(split(corpora[0].parts(None)), characters, options, progress)
+    hold_out, held_out_by = (no_text, "given files") if len(corpora) > 1 else held_out_text(characters, documents)
+    tokenizer = tokenizer or _train_tokenizer(hold_out(corpora[0].parts(None)), characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
     sizes = {name: _TokenWriter(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
-    for part, held_out in split(corpora[0].parts(None)):
+    for part, held_out in hold_out(corpora[0].parts(None)):
         sizes["valid" if held_out else "train"].add(part)
         progress("encoding", sum(each.characters for each in sizes.values()), characters)
     for corpus in corpora[1:]:
-        for part in corpus.parts(report):
+        for part in corpus.parts(report.hit):
             sizes["valid"].add(part)
             progress("encoding validation", sizes["valid"].characters, None)
     for name, writer in sizes.items():
@@ -131,13 +133,13 @@ def _make(
         "tokens": sizes["train"].tokens,
         "unknown": sum(each.unknown for each in sizes.values()),
         "special_tokens": vars(tokenizer.special_tokens),
-        "hits": dict(report.hits),
+        "hits": dict(report.hits()),
     }
 
 
-def _count(corpus: Documents, report: TextReport, progress: ThrottledProgress) -> tuple[int, int]:
+def _count(corpus: Documents, report: DataReport, progress: ThrottledProgress) -> tuple[int, int]:
     characters = documents = 0
-    for part in corpus.parts(report):
+    for part in corpus.parts(report.hit):
         characters += len(part.text)
         documents += part.ends
         progress("reading", characters, None)
@@ -158,7 +160,7 @@ def _train_tokenizer(
 
 
 class _TokenWriter:
-    """Encodes text and appends it to a file of ids, with an end token before, between and behind documents."""
+    """Encodes text and appends it to a file of ids, with an end token before, between and after documents."""
 
     def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
         self._file = path.open("wb")

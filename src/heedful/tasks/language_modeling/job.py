@@ -12,7 +12,8 @@ from torch import nn
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.xlnet import XLNet
-from heedful.prepared.progress import Progress
+from heedful.prepared.folder import spool_folder
+from heedful.prepared.progress import OnProgress
 from heedful.tasks.job import Choice
 from heedful.tasks.language_modeling.data import PreparedText, TextOptions, TokenizerKind, prepare_text
 from heedful.tasks.language_modeling.permutation import PermutationTask
@@ -75,20 +76,20 @@ class TextData:
         return start.settings() if start else {}
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedLanguageJob:
         """Split and encode the text."""
         start = self._starting_model()
         tokenizer = start.tokenizer() if start else None
         if tokenizer and self.tokenizer == "characters" and not tokenizer.is_of_characters:
             raise UserError(f"the vocabulary of {self.from_model} is of subwords: leave --tokenizer characters out")
-        spooled = folder / "spooled"
-        train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
-        valid = None
-        if self.valid_text:
-            valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
-        data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
+        with spool_folder(folder) as spool:
+            train = Documents.from_files(self.text, self.document, spool / "train", self.encoding)
+            valid = None
+            if self.valid_text:
+                valid = Documents.from_files(self.valid_text, self.document, spool / "valid", self.encoding)
+            data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
         return PreparedLanguageJob(data, self.tokenizer, start)
 
     def start(self, model: nn.Module) -> None:

@@ -14,7 +14,8 @@ from heedful.config import merge
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, model_card
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.prepared.progress import Progress
+from heedful.prepared.folder import spool_folder
+from heedful.prepared.progress import OnProgress
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
 from heedful.tasks.language_modeling.data import PreparedText, TextOptions, prepare_text
@@ -71,21 +72,21 @@ class MaskedTextData:
         return merge(start.settings() if start else {}, {"training": {"label_smoothing": 0.0}})
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedMaskedJob:
         """Split and encode the text."""
         start = starting_model(self.from_model)
         tokenizer = start.tokenizer() if start else None
         if tokenizer and tokenizer.special_tokens.mask is None:
             raise UserError(f"the vocabulary of {self.from_model} has no mask token")
-        spooled = folder / "spooled"
-        train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
-        valid = None
-        if self.valid_text:
-            valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
-        # Lines begin as words behind a space do, so that texts to be classified look the same.
+        # Lines begin as words after a space do, so that texts to be classified look the same.
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
-        data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
+        with spool_folder(folder) as spool:
+            train = Documents.from_files(self.text, self.document, spool / "train", self.encoding)
+            valid = None
+            if self.valid_text:
+                valid = Documents.from_files(self.valid_text, self.document, spool / "valid", self.encoding)
+            data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
         return PreparedMaskedJob(data, self, start)
 
     def start(self, model: nn.Module) -> None:

@@ -8,17 +8,15 @@ from typing import TypeVar
 
 from heedful.errors import UserError
 from heedful.tasks.translation.number_columns import refuse_number_columns
-from heedful.text.corpus_file import CorpusFile
+from heedful.text.corpus_file import CorpusFile, spooled_files
 from heedful.text.row_layout import RECOGNISED, RowLayout, RowOptions, WantedColumns, find_layout, wanted_pair
 from heedful.text.rows import Row, read_rows
 from heedful.text.text_files import (
     MAX_LINE_BYTES,
     STANDARD_INPUT,
-    can_be_read_once_only,
     expand_files,
     language_from_name,
     language_pair_from_name,
-    spool,
 )
 
 _Value = TypeVar("_Value")
@@ -116,16 +114,8 @@ class ParallelCorpus:
 
     def spooled(self, folder: Path) -> "ParallelCorpus":
         """The same corpus, standard input and pipes copied into a folder, so that it can be read twice."""
-        spooled: dict[str, Path] = {}
-        for file in self.files:
-            if can_be_read_once_only(file.name) and file.name not in spooled:
-                folder.mkdir(parents=True, exist_ok=True)
-                spooled[file.name] = folder / f"spooled-{len(spooled)}"
-                spool(file.name, spooled[file.name])
-        groups = tuple(
-            tuple(replace(file, path=spooled.get(file.name, file.path)) for file in group) for group in self.groups
-        )
-        return replace(self, groups=groups)
+        files = iter(spooled_files(self.files, folder))
+        return replace(self, groups=tuple(tuple(next(files) for _ in group) for group in self.groups))
 
     @property
     def wanted(self) -> WantedColumns:

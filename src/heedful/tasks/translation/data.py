@@ -1,31 +1,31 @@
 """From a corpus to prepared data: cleaned, split, encoded once, and reused while its content is the same."""
 
-import shutil
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from hashlib import blake2b
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from heedful.errors import UserError
-from heedful.prepared.folder import (
-    complete,
-    content_key,
-    made_anew,
-    read_prepared,
-    reading_choices,
-    refuse_other_data,
-)
-from heedful.prepared.progress import Progress, ThrottledProgress
-from heedful.prepared.split import Fate, decide_fates, read_keys
+from heedful.prepared.data_report import DataReport
+from heedful.prepared.folder import FactsLayout, Ingredients, PreparedFolder, prepare_once, spool_folder
+from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus
+from heedful.tasks.translation.fates import Fate, decide_fates, read_keys
+from heedful.tasks.translation.pair_encoder import PairEncoder
 from heedful.tasks.translation.pairs import PairsWriter, PreparedPairs
-from heedful.tasks.translation.report import REPORT_NAME, CorpusCounts, DataSummary, Report
-from heedful.tasks.translation.two_passes import FILES_CHANGED, SecondPass, first_pass
+from heedful.tasks.translation.summary import CorpusCounts, DataSummary, PairLog
+from heedful.tasks.translation.survey import survey
 from heedful.text.corpus_encoder import CorpusEncoder
+from heedful.text.row_layout import read_as
 from heedful.text.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 
 # Goes up when the rules or the files change, so that older prepared data is made anew.
 FORMAT = 1
+# How meta.json was written before other kinds of data had one, and is still: unfinished runs go on with theirs.
+_LAYOUT = FactsLayout("summary", {"format": FORMAT})
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,23 @@ class PreparedTranslation:
     train: PreparedPairs
     valid: PreparedPairs
     tokenizer: Tokenizer
-    report: DataSummary
-    key: str
-    remark: str | None = None  # why data that was there has been prepared anew, if it was damaged
+    summary: DataSummary
+    folder: PreparedFolder
 
-    @classmethod
-    def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> "PreparedTranslation":
-        """Open the data that prepare_translation left in a folder, without a look at the corpus."""
-        prepared = Path(folder) / "prepared"
-        meta, damage = read_prepared(prepared)
-        if meta is None or meta.get("format") != FORMAT:
-            whole = f" that is whole ({damage})" if damage else ""
-            raise UserError(f"{folder} holds no prepared data{whole}: prepare the corpus first.")
-        return cls._of(prepared, DataSummary.from_dict(meta["summary"]), meta["key"], tokenizer)
+    @property
+    def key(self) -> str:
+        """Changes with the contents of the files, and with how they were prepared."""
+        return self.folder.key
 
-    @classmethod
-    def _of(
-        cls, prepared: Path, summary: DataSummary, key: str, tokenizer: Tokenizer | None, remark: str | None = None
-    ) -> "PreparedTranslation":
-        tokenizer = tokenizer or Tokenizer.load(prepared / "tokenizer.json")
-        train, valid = (PreparedPairs(prepared / part, tokenizer) for part in ("train", "valid"))
-        return cls(train, valid, tokenizer, summary, key, remark)
+    @property
+    def messages(self) -> list[str]:
+        """How table files are read, and what was changed or left out, in words."""
+        parts = {"training": self.summary.train_files, "validation": self.summary.valid_files}
+        messages = [*self.folder.remarks, *self.summary.read_as]
+        messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
+        if any(counts and counts.hits for counts in parts.values()):
+            messages.append(f"every one of these lines is listed in {self.folder.report}")
+        return messages
 
 
 def prepare_translation(
@@ -77,7 +73,7 @@ def prepare_translation(
     valid_corpus: ParallelCorpus | None,
     folder: str | Path,
     options: PrepareOptions,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     tokenizer: Tokenizer | None = None,
     expected_key: str | None = None,
 ) -> PreparedTranslation:
@@ -89,112 +85,84 @@ def prepare_translation(
     """
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
         raise UserError("Standard input can give the training or the validation pairs, not both.")
-    folder = Path(folder)
-    partial, prepared, spool = (folder / name for name in ("prepared.partial", "prepared", "spooled.partial"))
-    _remove(partial, spool)  # what a run that was killed left behind
-    partial.mkdir(parents=True)
-    try:
+    folder, throttled = Path(folder), ThrottledProgress(progress)
+    with spool_folder(folder) as spool:
         corpora = [corpus.spooled(spool / "train")]
         if valid_corpus:
             corpora.append(valid_corpus.spooled(spool / "valid"))
-        throttled = ThrottledProgress(progress)
-        before = _file_states(corpora)
-        key = _content_key(corpora, options, tokenizer, throttled)
-        refuse_other_data(key, expected_key, [file.name for each in corpora for file in each.files], folder)
-        meta, damage = read_prepared(prepared)
-        if meta is not None and meta["key"] == key and (folder / REPORT_NAME).exists():
-            summary = DataSummary.from_dict(meta["summary"])
-        else:
-            # One set of prepared data a folder: the report beside it always tells of this one.
-            _remove(prepared)
-            with Report(folder / REPORT_NAME) as report:
-                summary = _prepare(corpora, partial, options, report, throttled, tokenizer)
-                report.finish(summary)
-            if _file_states(corpora) != before:
-                raise UserError(FILES_CHANGED)
-            complete(partial, {"format": FORMAT, "key": key, "summary": summary.to_dict()})
-    finally:
-        _remove(partial, spool)
-    return PreparedTranslation._of(prepared, summary, key, tokenizer, made_anew(prepared, damage))
+
+        def make(partial: Path, report: DataReport) -> dict[str, Any]:
+            return _Preparation(corpora, partial, options, report, throttled).make(tokenizer)
+
+        ingredients = _ingredients(corpora, options, tokenizer)
+        prepared = prepare_once(folder, ingredients, make, throttled, expected_key, _LAYOUT)
+    tokenizer = tokenizer or Tokenizer.load(prepared.path / "tokenizer.json")
+    train, valid = (PreparedPairs(prepared.path / part, tokenizer) for part in ("train", "valid"))
+    return PreparedTranslation(train, valid, tokenizer, DataSummary.from_dict(prepared.facts), prepared)
 
 
-def _prepare(
-    corpora: list[ParallelCorpus],
-    partial: Path,
-    options: PrepareOptions,
-    report: Report,
-    progress: ThrottledProgress,
-    tokenizer: Tokenizer | None,
-) -> DataSummary:
-    """Write the prepared data of the training corpus, and of a validation corpus after it, to a folder."""
-    keys_path = partial / "keys.bin"
-    sample = first_pass(corpora[0], keys_path, report, progress)
-    counts = report.counts("train")
-    _require_pairs(counts.pairs_kept, "for training", counts, report)
-    keys = read_keys(keys_path)
-    fates, held_out = decide_fates(keys, hold_out=len(corpora) == 1)
-    if tokenizer is None:
-        num_characters = int(keys["characters"][fates == Fate.TRAIN].sum(dtype="int64"))
-        progress("learning subwords", 0, None)
-        size = options.vocabulary_size or choose_vocabulary_size(num_characters)
-        tokenizer = Tokenizer.train(sample.texts(without_sources=held_out), size)
-    del keys, sample  # the mapped file can now be removed, and the memory is needed for encoding
-    keys_path.unlink()
-    tokenizer.save(partial / "tokenizer.json")
-
-    second_pass = SecondPass(CorpusEncoder(tokenizer), options.max_length, report, progress)
-    with (
-        closing(PairsWriter(partial / "train", tokenizer.vocabulary_size)) as train,
-        closing(PairsWriter(partial / "valid", tokenizer.vocabulary_size)) as valid,
-    ):
-        second_pass.encode_train(corpora[0], fates, {Fate.TRAIN: train, Fate.HELD_OUT: valid})
-        for valid_corpus in corpora[1:]:
-            second_pass.encode_valid(valid_corpus, valid)
-    valid_counts = report.counts("valid") if len(corpora) > 1 else None
-    summary = DataSummary(
-        report.counts("train"),
-        valid_counts,
-        train.num_pairs,
-        valid.num_pairs,
-        train.num_tokens,
-        tokenizer.vocabulary_size,
-        tuple(
-            f"{name} is read as {layout.description(corpus.wanted)}"
-            for corpus in corpora
-            for name, layout in corpus.layouts().items()
-        ),
-    )
-    _require_pairs(train.num_pairs, "for training", summary.train_files, report)
-    _require_pairs(valid.num_pairs, "for validation", valid_counts or summary.train_files, report)
-    return summary
-
-
-def _require_pairs(num_pairs: int, purpose: str, counts: CorpusCounts, report: Report) -> None:
-    if num_pairs == 0:
-        reason = "the files are empty" if counts.pairs_read == 0 else str(counts)
-        raise UserError(f"No pair is left {purpose}: {reason}. {report.path} lists each line and its rule.")
-
-
-def _content_key(
-    corpora: list[ParallelCorpus],
-    options: PrepareOptions,
-    tokenizer: Tokenizer | None,
-    progress: ThrottledProgress,
-) -> str:
-    """A key that changes with the bytes of the files, with the options, and with a given tokenizer."""
-    layout = [[len(group) for group in corpus.groups] for corpus in corpora]
-    given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
+def _ingredients(corpora: list[ParallelCorpus], options: PrepareOptions, tokenizer: Tokenizer | None) -> Ingredients:
+    sizes = [[len(group) for group in corpus.groups] for corpus in corpora]
     files = [file for corpus in corpora for file in corpus.files]
-    tables = [table.choices() for corpus in corpora for table in corpus.layouts().values()]
-    choices = [FORMAT, layout, asdict(options), given, *reading_choices(files, tables)]
-    return content_key(choices, [file.path for file in files], progress)
+    layouts = [layout.choices() for corpus in corpora for layout in corpus.layouts().values()]
+    return Ingredients.of_text(files, [FORMAT, sizes, asdict(options)], tokenizer, layouts)
 
 
-def _remove(*folders: Path) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+class _Preparation:
+    """One preparation of the training corpus, and perhaps a validation corpus after it, in the files' folder."""
 
+    def __init__(
+        self,
+        corpora: list[ParallelCorpus],
+        partial: Path,
+        options: PrepareOptions,
+        report: DataReport,
+        progress: ThrottledProgress,
+    ) -> None:
+        self.corpora, self.partial, self.options = corpora, partial, options
+        self.report, self.progress = report, progress
+        self.train_log, self.valid_log = PairLog("train", report), PairLog("valid", report)
 
-def _file_states(corpora: list[ParallelCorpus]) -> list[tuple[int, int]]:
-    states = [file.path.stat() for corpus in corpora for file in corpus.files]
-    return [(state.st_size, state.st_mtime_ns) for state in states]
+    def make(self, tokenizer: Tokenizer | None) -> dict[str, Any]:
+        """Read the pairs twice, first to decide what becomes of them and then to encode them; give the summary."""
+        fates, tokenizer = self._decide(tokenizer)
+        tokenizer.save(self.partial / "tokenizer.json")
+        encoder = PairEncoder(CorpusEncoder(tokenizer), self.options.max_length, self.progress)
+        with (
+            closing(PairsWriter(self.partial / "train", tokenizer.vocabulary_size)) as train,
+            closing(PairsWriter(self.partial / "valid", tokenizer.vocabulary_size)) as valid,
+        ):
+            encoder.encode_train(self.corpora[0], fates, {Fate.TRAIN: train, Fate.HELD_OUT: valid}, self.train_log)
+            for valid_corpus in self.corpora[1:]:
+                encoder.encode_valid(valid_corpus, valid, self.valid_log)
+        counts = self.train_log.counts()
+        valid_counts = self.valid_log.counts() if len(self.corpora) > 1 else None
+        self._require(train.num_pairs, "for training", counts)
+        self._require(valid.num_pairs, "for validation", valid_counts or counts)
+        layouts = tuple(line for corpus in self.corpora for line in read_as(corpus.layouts(), corpus.wanted))
+        sizes = train.num_pairs, valid.num_pairs, train.num_tokens, tokenizer.vocabulary_size
+        summary = DataSummary(counts, valid_counts, *sizes, layouts).to_dict()
+        self.report.finish(summary)
+        return summary
+
+    def _decide(self, tokenizer: Tokenizer | None) -> tuple[npt.NDArray[np.uint8], Tokenizer]:
+        """The fate of each clean training pair, and the tokenizer: a given one, or one that is learned."""
+        keys_path = self.partial / "keys.bin"
+        sample = survey(self.corpora[0], keys_path, self.train_log, self.progress)
+        counts = self.train_log.counts()
+        self._require(counts.pairs_kept, "for training", counts)
+        keys = read_keys(keys_path)
+        fates, held_out = decide_fates(keys, hold_out=len(self.corpora) == 1)
+        if tokenizer is None:
+            num_characters = int(keys["characters"][fates == Fate.TRAIN].sum(dtype="int64"))
+            self.progress("learning subwords", 0, None)
+            size = self.options.vocabulary_size or choose_vocabulary_size(num_characters)
+            tokenizer = Tokenizer.train(sample.texts(without_sources=held_out), size)
+        del keys  # the mapped file can now be removed
+        keys_path.unlink()
+        return fates, tokenizer
+
+    def _require(self, num_pairs: int, purpose: str, counts: CorpusCounts) -> None:
+        if num_pairs == 0:
+            reason = "the files are empty" if counts.pairs_read == 0 else str(counts)
+            raise UserError(f"No pair is left {purpose}: {reason}. {self.report.path} lists each line and its rule.")

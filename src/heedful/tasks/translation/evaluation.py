@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.translation.corpus import read_pairs
-from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_lines
+from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
 from heedful.text.row_layout import RowOptions
 from heedful.text.whole_files import read_aligned
 
@@ -45,10 +44,9 @@ def evaluate_translation(
         sources, references
     )
     translations: list[str] = []
-    # Only these end a line for the reader of the stream, and neither can be in a line of a file.
-    stream = io.BytesIO("".join(line.replace("\n", " ") + "\n" for line in sources).encode("utf-8"))
+    texts = [text.replace("\n", " ") for text in sources]  # each is a line
     started = time.monotonic()
-    translate_lines(settings, workers, stream.read, lambda lines, _: translations.extend(lines), remark)
+    translate_texts(settings, workers, texts, lambda lines, _: translations.extend(lines), remark)
     seconds = time.monotonic() - started
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     bleu_score = bleu.corpus_score(translations, [references]).score

@@ -11,14 +11,13 @@ from torch import nn
 
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, model_card
-from heedful.prepared.progress import Progress
+from heedful.prepared.progress import OnProgress
 from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.job import Choice
 from heedful.tasks.starting_model import StartingModel, starting_model
 from heedful.tasks.task import LearningSettings
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, prepare_translation
-from heedful.tasks.translation.report import REPORT_NAME
 from heedful.tasks.translation.task import TranslationModel, TranslationTask
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
@@ -83,7 +82,7 @@ class TranslationData:
         return start.settings() if start else {}
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: Progress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedTranslationJob:
         """Clean, split and encode the pairs."""
         corpus, valid = self._corpora()
@@ -95,7 +94,7 @@ class TranslationData:
         languages = (corpus.source_language, corpus.target_language)
         if start and languages == (None, None):
             languages = (start.config.source_language, start.config.target_language)
-        return PreparedTranslationJob(data, languages, valid is not None, folder / REPORT_NAME, start)
+        return PreparedTranslationJob(data, languages, valid is not None, start)
 
     def start(self, model: nn.Module) -> None:
         """Copy the weights of the model to start from, if there is one."""
@@ -140,7 +139,6 @@ class PreparedTranslationJob:
     data: PreparedTranslation
     languages: tuple[str | None, str | None]
     has_valid_files: bool
-    report: Path
     starts_from: StartingModel | None
 
     @property
@@ -151,15 +149,8 @@ class PreparedTranslationJob:
     @property
     def messages(self) -> list[str]:
         """What was changed or left out, and what the run starts from, in words."""
-        summary = self.data.report
-        parts = {"training": summary.train_files, "validation": summary.valid_files}
-        messages = [*([self.data.remark] if self.data.remark else []), *summary.read_as]
-        messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
-        if any(counts and counts.hits for counts in parts.values()):
-            messages.append(f"every one of these lines is listed in {self.report}")
-        if self.starts_from:
-            messages.append(self.starts_from.message())
-        return messages + warning_of_few(len(self.data.train), "pairs")
+        start = [self.starts_from.message()] if self.starts_from else []
+        return [*self.data.messages, *start, *warning_of_few(len(self.data.train), "pairs")]
 
     @property
     def num_tokens(self) -> int:

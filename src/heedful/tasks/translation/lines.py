@@ -8,11 +8,12 @@ import queue
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
@@ -22,7 +23,7 @@ from heedful.tasks.loading import Precision, load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
-from heedful.tasks.translation.recent_answers import Chunk, LineAnswer, RecentAnswers
+from heedful.tasks.translation.recent_answers import Chunk, InputLine, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
 from heedful.text.text_files import BYTE_ORDER_MARK
 
@@ -32,6 +33,7 @@ CHUNK_LINES = 256
 RECENT_LINES = 8192
 # Seconds to wait for another line before those that are there are translated.
 PATIENCE = 0.01
+INVALID_UTF8 = "is not valid UTF-8: the bytes that are not are read as U+FFFD"
 
 
 @dataclass(frozen=True)
@@ -66,18 +68,39 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
+    _translate(settings, workers, _decoded(chunks(read, CHUNK_LINES)), write, remark)
+
+
+def translate_texts(
+    settings: LineSettings,
+    workers: int,
+    texts: Iterable[str],
+    write: Callable[[list[str], int], None],
+    remark: Callable[[int, str], None],
+) -> None:
+    """Translate texts without line breaks, as `translate_lines` does the lines of its input."""
+    lines = (InputLine(text) for text in texts)
+    _translate(settings, workers, iter(lambda: list(islice(lines, CHUNK_LINES)), []), write, remark)
+
+
+def _translate(
+    settings: LineSettings,
+    workers: int,
+    groups: Iterable[list[InputLine] | None],
+    write: Callable[[list[str], int], None],
+    remark: Callable[[int, str], None],
+) -> None:
+    """Translate groups of lines; None among them says that there is nothing more to read for now."""
     work = _Work(settings, workers, write, remark)
     others = set(multiprocessing.active_children())
     # Samples are drawn anew for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
     first = 1
     try:
-        for lines in chunks(read, CHUNK_LINES):
-            if lines is None:  # nothing more to read for now: hand out what there is
+        for lines in groups:
+            if lines is None:  # hand out what there is
                 work.finish()
                 continue
-            if first == 1:
-                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             work.take(recent.look_up(first, lines))
             first += len(lines)
         work.finish()
@@ -157,6 +180,23 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
             yield chunk
 
 
+def _decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
+    """Groups of lines as text, without a byte order mark and without carriage returns before their ends."""
+    begins = True
+    for lines in groups:
+        if lines and begins:
+            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            begins = False
+        yield None if lines is None else [_decoded_line(line.removesuffix(b"\r")) for line in lines]
+
+
+def _decoded_line(raw: bytes) -> InputLine:
+    try:
+        return InputLine(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        return InputLine(raw.decode("utf-8", "replace"), is_valid=False)
+
+
 def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
     try:
         parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
@@ -189,25 +229,17 @@ def _start_worker() -> None:
 
 @lru_cache(maxsize=1)
 def cached_translator(model: str, device: str, precision: Precision, shortlist: bool) -> Translator:
-    """The model of that folder, loaded once a process."""
+    """The model of that folder, loaded once per process."""
     return load_translator(model, device, precision, shortlist)
 
 
-def translate_chunk(settings: LineSettings, first: int, raw_lines: list[bytes]) -> list[LineAnswer]:
+def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
     translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
-    about_lines: list[list[str]] = [[] for _ in raw_lines]
-    texts = []
-    for raw, about in zip(raw_lines, about_lines, strict=True):
-        raw = raw.removesuffix(b"\r")
-        try:
-            texts.append(raw.decode("utf-8"))
-        except UnicodeDecodeError:
-            texts.append(raw.decode("utf-8", "replace"))
-            about.append("is not valid UTF-8: the bytes that are not are read as U+FFFD")
+    about_lines = [[] if line.is_valid else [INVALID_UTF8] for line in lines]
     with remarks() as found:
         translations = translator.translate(
-            texts,
+            [line.text for line in lines],
             settings.options,
             prefix=settings.prefix,
             alignment=settings.alignment,

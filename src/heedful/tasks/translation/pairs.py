@@ -1,80 +1,77 @@
 """Token ids of sentence pairs in files that are mapped into memory, not loaded."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.prepared.ragged import Numbers, Ragged, RaggedFiles, RaggedWriter, token_dtype
 from heedful.text.tokenizer import Tokenizer
 
-Ids = npt.NDArray[np.unsignedinteger[Any]]
 
-_SIDES = ("source", "target")
-
-
-def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
-    """The smallest type that holds the ids of a vocabulary."""
-    return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
+def _files(folder: Path, side: str) -> RaggedFiles:
+    return RaggedFiles(*(folder / f"{side}-{name}" for name in ("tokens.bin", "lengths.npy", "offsets.npy")))
 
 
 class PairsWriter:
-    """Writes token ids block by block; only the lengths stay in memory until the end."""
+    """Writes the token ids of sentence pairs block by block."""
 
     def __init__(self, folder: Path, vocabulary_size: int) -> None:
         folder.mkdir(parents=True)
-        self._folder = folder
-        self._dtype = token_dtype(vocabulary_size)
-        self._files = [(folder / f"{side}-tokens.bin").open("wb") for side in _SIDES]
-        self._lengths: tuple[list[npt.NDArray[np.int32]], ...] = ([], [])
-        self.num_pairs = 0
-        self.num_tokens = 0
+        dtype = token_dtype(vocabulary_size)
+        self._sources, self._targets = (RaggedWriter(_files(folder, side), dtype) for side in ("source", "target"))
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs that were written."""
+        return len(self._sources)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that were written, of both sides."""
+        return self._sources.numbers + self._targets.numbers
 
     def write(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_]) -> None:
         """Append the chosen pairs of a block; ids and lengths hold all sources and then all targets."""
         num_sources = len(chosen)
         middle = int(lengths[:num_sources].sum())
-        sides = (ids[:middle], lengths[:num_sources]), (ids[middle:], lengths[num_sources:])
-        for file, kept, (side_ids, side_lengths) in zip(self._files, self._lengths, sides, strict=True):
-            file.write(side_ids[np.repeat(chosen, side_lengths)].astype(self._dtype).tobytes())
-            kept.append(side_lengths[chosen])
-            self.num_tokens += int(kept[-1].sum())
-        self.num_pairs += int(chosen.sum())
+        self._write_side(self._sources, ids[:middle], lengths[:num_sources], chosen)
+        self._write_side(self._targets, ids[middle:], lengths[num_sources:], chosen)
+
+    @staticmethod
+    def _write_side(
+        writer: RaggedWriter,
+        ids: npt.NDArray[np.uint32],
+        lengths: npt.NDArray[np.int32],
+        chosen: npt.NDArray[np.bool_],
+    ) -> None:
+        writer.add_block(ids[np.repeat(chosen, lengths)], lengths[chosen])
 
     def close(self) -> None:
         """Write the index, after which the folder is complete."""
-        for side, file, kept in zip(_SIDES, self._files, self._lengths, strict=True):
-            file.close()
-            lengths = np.concatenate([np.empty(0, np.int32), *kept])
-            np.save(self._folder / f"{side}-lengths.npy", lengths)
-            np.save(self._folder / f"{side}-offsets.npy", np.cumsum(lengths, dtype=np.int64) - lengths)
+        self._sources.close()
+        self._targets.close()
 
 
 class PreparedPairs:
-    """Sentence pairs as ids without start and end tokens; reading one costs no more than a slice."""
+    """Sentence pairs as ids without start and end tokens."""
 
     def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         dtype = token_dtype(tokenizer.vocabulary_size)
-        self.source_lengths: npt.NDArray[np.int32] = np.load(folder / "source-lengths.npy")
-        self.target_lengths: npt.NDArray[np.int32] = np.load(folder / "target-lengths.npy")
-        self._source_tokens, self._target_tokens = (mapped_ids(folder / f"{side}-tokens.bin", dtype) for side in _SIDES)
-        self._source_offsets, self._target_offsets = (
-            np.asarray(np.load(folder / f"{side}-offsets.npy", mmap_mode="r")) for side in _SIDES
-        )
+        self._sources, self._targets = (Ragged(_files(folder, side), dtype) for side in ("source", "target"))
+        self.source_lengths, self.target_lengths = self._sources.lengths, self._targets.lengths
 
     def __len__(self) -> int:
-        return len(self.source_lengths)
+        return len(self._sources)
 
-    def source(self, index: int) -> Ids:
+    def source(self, index: int) -> Numbers:
         """The source ids of a pair."""
-        start = self._source_offsets[index]
-        return self._source_tokens[start : start + self.source_lengths[index]]
+        return self._sources[index]
 
-    def target(self, index: int) -> Ids:
+    def target(self, index: int) -> Numbers:
         """The target ids of a pair."""
-        start = self._target_offsets[index]
-        return self._target_tokens[start : start + self.target_lengths[index]]
+        return self._targets[index]
 
     def source_text(self, index: int) -> str:
         """The cleaned source line of a pair."""
@@ -83,11 +80,3 @@ class PreparedPairs:
     def target_text(self, index: int) -> str:
         """The cleaned target line of a pair."""
         return self._tokenizer.decode(self.target(index).tolist())
-
-
-def mapped_ids(path: Path, dtype: type[np.uint16] | type[np.uint32]) -> Ids:
-    """The ids in a file, mapped into memory."""
-    if path.stat().st_size == 0:  # nothing to map
-        return np.empty(0, dtype)
-    # A plain array over the mapped bytes: slicing it costs a tenth of slicing a memmap.
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

@@ -138,12 +138,10 @@ class Translator(Described):
         for index, rows in enumerate(texts):
             ids = list(islice(whole, sum(map(bool, rows))))
             line = join_lines(
-                rows, [splitter.split(row, len(each), split) for row, each in zip(filter(None, rows), ids, strict=True)]
+                rows, [splitter.split(row, each, split) for row, each in zip(filter(None, rows), ids, strict=True)]
             )
             self._warn_of_length(index, line)
-            if len(line.pieces) > 1:
-                ids = self.tokenizer.encode_batch([piece.text for piece in line.pieces])
-            prepared.append(TextInPieces(line.pieces, ids, self._starts(prefix, len(line.pieces))))
+            prepared.append(TextInPieces(line.pieces, line.sources, self._starts(prefix, len(line.pieces))))
         return prepared
 
     def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:
@@ -156,7 +154,8 @@ class Translator(Described):
         if len(prepared.pieces) > 1 and len(spans) == len(prepared.pieces):
             targets = self.tokenizer.encode_batch([text[start:end] for start, end in spans])
             return list(zip(prepared.sources, targets, strict=True))
-        return [(self.tokenizer.encode(clean_text(source)), self.tokenizer.encode(text))]
+        whole = prepared.sources if len(prepared.sources) == 1 else [self.tokenizer.encode(clean_text(source))]
+        return [(whole[0], self.tokenizer.encode(text))]
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
@@ -188,10 +187,8 @@ class Translator(Described):
         return translation_attention(self, text, target, beam, split)
 
     def _splitter(self) -> Splitter:
-        def count(texts: list[str]) -> list[int]:
-            return [len(ids) for ids in self.tokenizer.encode_batch(texts)]
-
-        return Splitter(count, self.model.max_length, self.config.source_language, self.config.training_lines)
+        encode = self.tokenizer.encode_batch
+        return Splitter(encode, self.model.max_length, self.config.source_language, self.config.training_lines)
 
     def _warn_of_length(self, index: int, line: SplitLine) -> None:
         """Warn of a piece that the model cannot take, or that is longer than all lines of its training."""

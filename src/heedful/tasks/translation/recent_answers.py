@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 # Longer lines hardly ever come again, and would take the memory of many.
 LONGEST_LINE = 1000
+
+
+class InputLine(NamedTuple):
+    """A line to be translated, and whether its bytes were valid UTF-8; those that were not are read as U+FFFD."""
+
+    text: str
+    is_valid: bool = True
 
 
 @dataclass
@@ -23,7 +31,7 @@ class Chunk:
 
     first: int
     answers: list[LineAnswer]
-    new_lines: list[bytes]
+    new_lines: list[InputLine]
     new_answers: list[LineAnswer]
 
     def fill(self, found: list[LineAnswer]) -> None:
@@ -37,9 +45,9 @@ class RecentAnswers:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._answers: OrderedDict[bytes, LineAnswer] = OrderedDict()
+        self._answers: OrderedDict[InputLine, LineAnswer] = OrderedDict()
 
-    def look_up(self, first: int, lines: list[bytes]) -> Chunk:
+    def look_up(self, first: int, lines: list[InputLine]) -> Chunk:
         """Lines with their answers; those that are known are filled once all earlier chunks are."""
         chunk = Chunk(first, [], [], [])
         for line in lines:
@@ -52,8 +60,8 @@ class RecentAnswers:
             self._remember(line, answer)
         return chunk
 
-    def _remember(self, line: bytes, answer: LineAnswer) -> None:
-        if len(line) <= LONGEST_LINE:
+    def _remember(self, line: InputLine, answer: LineAnswer) -> None:
+        if len(line.text) <= LONGEST_LINE:
             self._answers[line] = answer
             self._answers.move_to_end(line)
         if len(self._answers) > self.most:

@@ -19,7 +19,7 @@ Split = Literal["auto", "sentences", "none"]
 _WORD = re.compile(r"\S+")
 _WIDE_END = re.compile("[。！？]$")
 
-Count = Callable[[list[str]], list[int]]
+Encode = Callable[[list[str]], list[list[int]]]
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class SplitLine:
-    """The pieces of a line; `longest` is the most subwords of one, before those that the model cannot take were cut."""
+    """The pieces of a line and the token ids of each.
+
+    `longest` is the most subwords of a piece, before those that the model cannot take were cut.
+    """
 
     pieces: list[Piece]
+    sources: list[list[int]]
     longest: int
 
 
@@ -48,7 +52,8 @@ def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
             pieces += [Piece(first.text, "\n" * breaks if pieces else ""), *others]
             breaks = 0
         breaks += 1
-    return SplitLine(pieces, max((each.longest for each in split), default=0))
+    sources = [ids for each in split for ids in each.sources]
+    return SplitLine(pieces, sources, max((each.longest for each in split), default=0))
 
 
 def check_split(split: str) -> Split:
@@ -59,70 +64,89 @@ def check_split(split: str) -> Split:
     raise UserError(f"split is {split!r}: {nearest(split, list(get_args(Split)))}")
 
 
+class _LineTokens:
+    """The token ids of stretches of one line, each of which is tokenised once."""
+
+    def __init__(self, line: str, ids: list[int], encode: Encode) -> None:
+        self.line = line
+        self._encode = encode
+        self._found: dict[Span, list[int]] = {(0, len(line)): ids}
+
+    def ids(self, spans: list[Span]) -> list[list[int]]:
+        """The token ids of each stretch."""
+        new = [span for span in dict.fromkeys(spans) if span not in self._found]
+        if new:
+            encoded = self._encode([self.line[start:end] for start, end in new])
+            self._found.update(zip(new, encoded, strict=True))
+        return [self._found[span] for span in spans]
+
+    def sizes(self, spans: list[Span]) -> list[int]:
+        """The number of token ids of each stretch."""
+        return list(map(len, self.ids(spans)))
+
+
 @dataclass(frozen=True)
 class Splitter:
-    """Splits lines for one model: `count` gives the subwords of texts, `longest` is the most that the model takes.
+    """Splits lines for one model: `encode` gives the token ids of texts, `longest` is how many the model takes.
 
     A model that does not record the lines of its training is taken to have seen one sentence per line.
     """
 
-    count: Count
+    encode: Encode
     longest: int
     language: str | None
     seen: TrainingLines | None
 
-    def split(self, line: str, subwords: int, split: Split) -> SplitLine:
-        """The line, which has so many subwords, or its pieces: sentences, and parts of those that are too long."""
-        if split == "none" and subwords <= self.longest:
-            return SplitLine([Piece(line, "")], subwords)
+    def split(self, line: str, ids: list[int], split: Split) -> SplitLine:
+        """The line, which has these token ids, or its pieces: sentences, and parts of those that are too long."""
+        whole = SplitLine([Piece(line, "")], [ids], len(ids))
+        if split == "none" and len(ids) <= self.longest:
+            return whole
         sentences = sentence_spans(line, self.language)
         usual, most_seen = self.longest, self.longest
         if self.seen:
             usual, most_seen = min(usual, self.seen.subwords_99), min(most_seen, self.seen.subwords_most)
-        if split == "auto" and subwords <= usual and len(sentences) <= (self.seen.sentences_99 if self.seen else 1):
-            return SplitLine([Piece(line, "")], subwords)
+        if split == "auto" and len(ids) <= usual and len(sentences) <= (self.seen.sentences_99 if self.seen else 1):
+            return whole
         most = 1 if split == "sentences" or not self.seen else self.seen.sentences_median
         if split == "none":
             usual, most = self.longest, len(sentences)
-        sizes = self.count([line[start:end] for start, end in sentences])
+        tokens = _LineTokens(line, ids, self.encode)
+        joined = _packed(sentences, tokens.sizes(sentences), most, usual)
         packed = [
             part
-            for span, size in self._with_sizes(line, _packed(sentences, sizes, most, usual))
-            for part in ([span] if size <= most_seen or split == "none" else self._loosely_cut(line, span, usual))
+            for span, size in zip(joined, tokens.sizes(joined), strict=True)
+            for part in ([span] if size <= most_seen or split == "none" else _loosely_cut(tokens, span, usual))
         ]
-        packed_sizes = self.count([line[start:end] for start, end in packed])
+        packed_sizes = tokens.sizes(packed)
         spans = [
             part
             for span, size in zip(packed, packed_sizes, strict=True)
-            for part in ([span] if size <= self.longest else self._cut(line, span))
+            for part in ([span] if size <= self.longest else self._cut(tokens, span))
         ]
         ends = [spans[0][0], *(end for _, end in spans)]
         pieces = [Piece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
-        return SplitLine(pieces, max(packed_sizes))
+        return SplitLine(pieces, tokens.ids(spans), max(packed_sizes))
 
-    def _with_sizes(self, line: str, spans: list[Span]) -> list[tuple[Span, int]]:
-        return list(zip(spans, self.count([line[start:end] for start, end in spans]), strict=True))
-
-    def _loosely_cut(self, line: str, span: Span, usual: int) -> list[Span]:
-        """The parts of a sentence that is longer than any line of the training, at signs that may end a part of it."""
-        parts = loose_spans(line, span)
-        sizes = self.count([line[start:end] for start, end in parts])
-        return _packed(parts, sizes, len(parts), usual)
-
-    def _cut(self, line: str, span: Span) -> list[Span]:
+    def _cut(self, tokens: _LineTokens, span: Span) -> list[Span]:
         """The parts of a span that the model cannot take: cut at spaces, and else anywhere."""
-        words = [match.span() for match in _WORD.finditer(line, *span)]
-        sizes = self.count([line[start:end] for start, end in words])
-        packed = _packed(words, sizes, len(words), self.longest)
-        return [part for each in packed for part in self._halves(line, each)]
+        words = [match.span() for match in _WORD.finditer(tokens.line, *span)]
+        packed = _packed(words, tokens.sizes(words), len(words), self.longest)
+        return [part for each in packed for part in self._halves(tokens, each)]
 
-    def _halves(self, line: str, span: Span) -> list[Span]:
+    def _halves(self, tokens: _LineTokens, span: Span) -> list[Span]:
         """Halves of halves, until every one fits."""
         start, end = span
-        if end - start < 2 or self.count([line[start:end]])[0] <= self.longest:
+        if end - start < 2 or tokens.sizes([span])[0] <= self.longest:
             return [span]
         middle = (start + end) // 2
-        return self._halves(line, (start, middle)) + self._halves(line, (middle, end))
+        return self._halves(tokens, (start, middle)) + self._halves(tokens, (middle, end))
+
+
+def _loosely_cut(tokens: _LineTokens, span: Span, usual: int) -> list[Span]:
+    """The parts of a sentence that is longer than any line of the training, at signs that may end a part of it."""
+    parts = loose_spans(tokens.line, span)
+    return _packed(parts, tokens.sizes(parts), len(parts), usual)
 
 
 def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[Span]:

@@ -6,10 +6,10 @@ import pytest
 from PIL import Image
 
 from heedful.errors import UserError
+from heedful.prepared.held_out import held_out_images
 from heedful.prepared.progress import ThrottledProgress
 from heedful.tasks.image_classification.data import (
     ImageShape,
-    held_out_by_content,
     pixel_statistics,
     prepare_images,
     typical_shape,
@@ -84,7 +84,7 @@ def test_the_same_images_are_held_out_at_every_resolution(folder: Path, tmp_path
 
 def test_the_held_out_share() -> None:
     def share(count: int) -> float:
-        return held_out_by_content([number.to_bytes(8, "little") for number in range(count)]).mean()
+        return held_out_images([number.to_bytes(8, "little") for number in range(count)]).mean()
 
     assert share(100) == pytest.approx(0.2)
     assert share(2000) == pytest.approx(0.1)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
+from heedful.prepared import folder as folder_module
 from heedful.tasks.translation import data as prepared_module
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, prepare_translation
-from heedful.tasks.translation.report import DataSummary
+from heedful.tasks.translation.summary import DataSummary
 from heedful.text.tokenizer import Tokenizer
 
 Pairs = list[tuple[str, str]]
@@ -41,10 +42,10 @@ def test_clean_pairs_come_back_in_order_and_a_part_is_held_out(tmp_path: Path, s
     assert len(valid) == 6
     assert train == [pair for pair in sentence_pairs if pair not in valid]
     assert valid == [pair for pair in sentence_pairs if pair in valid]
-    assert prepared.report.train_files.pairs_read == prepared.report.train_files.pairs_kept == 307
-    assert (prepared.report.train_pairs, prepared.report.valid_pairs) == (301, 6)
-    assert prepared.report.train_tokens == prepared.train.source_lengths.sum() + prepared.train.target_lengths.sum()
-    assert prepared.report.vocabulary_size == prepared.tokenizer.vocabulary_size
+    assert prepared.summary.train_files.pairs_read == prepared.summary.train_files.pairs_kept == 307
+    assert (prepared.summary.train_pairs, prepared.summary.valid_pairs) == (301, 6)
+    assert prepared.summary.train_tokens == prepared.train.source_lengths.sum() + prepared.train.target_lengths.sum()
+    assert prepared.summary.vocabulary_size == prepared.tokenizer.vocabulary_size
     assert [entry.keys() for entry in report_of(tmp_path / "run")] == [{"summary"}]
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["data-report.jsonl", "prepared"]
     assert sorted(path.name for path in (tmp_path / "run" / "prepared").iterdir()) == [
@@ -82,10 +83,10 @@ def test_every_rule_is_applied_counted_and_listed(tmp_path: Path, sentence_pairs
     }
     assert len(hits) == 6
     assert all(hit["files"] == [str(tmp_path / "train.en"), str(tmp_path / "train.de")] for hit in hits)
-    counts = prepared.report.train_files
+    counts = prepared.summary.train_files
     assert (counts.pairs_read, counts.pairs_kept) == (107, 102)
     assert counts.hits == Counter(hit["rule"] for hit in hits)
-    assert DataSummary.from_dict(last["summary"]) == prepared.report
+    assert DataSummary.from_dict(last["summary"]) == prepared.summary
     everything = contents(prepared, "train") + contents(prepared, "valid")
     assert sorted(everything) == sorted([*good, ("con trol", "Steuer")])
 
@@ -106,8 +107,8 @@ def test_validation_files_keep_duplicates_and_uneven_pairs(tmp_path: Path, sente
     )
     assert contents(prepared, "valid") == valid_pairs[:3]
     assert contents(prepared, "train") == sentence_pairs
-    assert prepared.report.valid_files is not None
-    assert prepared.report.valid_files.hits == {"blank": 1, "over-long": 1}
+    assert prepared.summary.valid_files is not None
+    assert prepared.summary.valid_files.hits == {"blank": 1, "over-long": 1}
     assert [(hit["corpus"], hit["rule"], hit["line"]) for hit in report_of(tmp_path / "run")[:-1]] == [
         ("valid", "blank", 4),
         ("valid", "over-long", 5),
@@ -149,8 +150,8 @@ def test_prepared_data_is_reused_until_content_or_options_change(
 ) -> None:
     corpus = corpus_of(tmp_path, sentence_pairs)
     passes: list[int] = []
-    first_pass = prepared_module.first_pass
-    monkeypatch.setattr(prepared_module, "first_pass", lambda *given: passes.append(1) or first_pass(*given))
+    survey = prepared_module.survey
+    monkeypatch.setattr(prepared_module, "survey", lambda *given: passes.append(1) or survey(*given))
 
     def prepare(corpus: ParallelCorpus, options: PrepareOptions, tokenizer: Tokenizer | None = None) -> int:
         passes.clear()
@@ -179,18 +180,18 @@ def test_a_run_that_broke_off_leaves_nothing_that_is_taken_for_whole(
 ) -> None:
     corpus, run = corpus_of(tmp_path, sentence_pairs), tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(prepared_module, "complete", lambda *given: 1 / 0)
+        patch.setattr(folder_module, "seal_folder", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prepare_translation(corpus, None, run, PrepareOptions())
-    with pytest.raises(UserError, match="holds no prepared data"):
-        PreparedTranslation.open(run)
+    assert sorted(path.name for path in run.iterdir()) == ["data-report.jsonl"]
     # A kill leaves the partial folder behind, with whatever is in it.
     (run / "prepared.partial" / "train").mkdir(parents=True)
     (run / "prepared.partial" / "train" / "source-tokens.bin").write_bytes(b"half")
     prepared = prepare_translation(corpus, None, run, PrepareOptions())
     assert len(prepared.train) == 301
     assert not (run / "prepared.partial").exists()
-    assert contents(PreparedTranslation.open(run), "train") == contents(prepared, "train")
+    again = prepare_translation(corpus, None, run, PrepareOptions())
+    assert contents(again, "train") == contents(prepared, "train")
 
 
 @pytest.mark.parametrize("meta", ["{", '{"format": 0}', "{}"])
@@ -198,9 +199,9 @@ def test_prepared_data_of_another_format_is_made_anew(tmp_path: Path, sentence_p
     corpus, run = corpus_of(tmp_path, sentence_pairs), tmp_path / "run"
     first = prepare_translation(corpus, None, run, PrepareOptions())
     (run / "prepared" / "meta.json").write_text(meta)
-    with pytest.raises(UserError, match="holds no prepared data"):
-        PreparedTranslation.open(run)
-    assert prepare_translation(corpus, None, run, PrepareOptions()).report == first.report
+    again = prepare_translation(corpus, None, run, PrepareOptions())
+    assert again.summary == first.summary
+    assert again.folder.remark is not None and "it was made anew" in again.folder.remark
 
 
 def test_a_given_tokenizer_is_used_as_it_is(tmp_path: Path, sentence_pairs: Pairs, tokenizer: Tokenizer) -> None:
@@ -261,16 +262,16 @@ def test_files_that_change_meanwhile_are_an_error(
     tmp_path: Path, sentence_pairs: Pairs, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
     corpus = corpus_of(tmp_path, sentence_pairs)
-    first_pass = prepared_module.first_pass
+    survey = prepared_module.survey
 
     def change_after(*given: Any) -> Any:
-        sample = first_pass(*given)
+        sample = survey(*given)
         for name in ("train.en", "train.de"):
             content = (tmp_path / name).read_bytes()
             (tmp_path / name).write_bytes(content + more if more else content[: content.index(b"\n") + 1])
         return sample
 
-    monkeypatch.setattr(prepared_module, "first_pass", change_after)
+    monkeypatch.setattr(prepared_module, "survey", change_after)
     with pytest.raises(UserError, match="changed while it was being read"):
         prepare_translation(corpus, None, tmp_path / "run", PrepareOptions())
     assert not (tmp_path / "run" / "prepared").exists()

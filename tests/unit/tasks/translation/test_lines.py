@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful import line_translation
 from heedful.decoding.options import DecodingOptions, SamplingOptions
-from heedful.tasks.translation.lines import LineSettings, chunks, output_lines
+from heedful.tasks.translation import lines as line_translation
+from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, chunks, output_lines
 from heedful.tasks.translation.pipeline import Translation
-from heedful.tasks.translation.recent_answers import LineAnswer
+from heedful.tasks.translation.recent_answers import InputLine, LineAnswer
 
 
 def reader(blocks: list[bytes]):
@@ -49,9 +49,9 @@ def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
 def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(monkeypatch, sampling) -> None:
     asked: list[bytes] = []
 
-    def translate_chunk(settings: LineSettings, first: int, lines: list[bytes]) -> list[LineAnswer]:
-        asked.extend(lines)
-        return [LineAnswer([line.decode().upper(), ""], ["is a dog"] if line == b"dog" else []) for line in lines]
+    def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
+        asked.extend(line.text.encode() for line in lines)
+        return [LineAnswer([line.text.upper(), ""], ["is a dog"] if line.text == "dog" else []) for line in lines]
 
     monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
     lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]
@@ -67,6 +67,28 @@ def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(mon
     assert sum(counts) == len(lines)
     assert remarks == [(number, "is a dog") for number, line in enumerate(lines, 1) if line == b"dog"]
     assert asked == (lines if sampling else list(dict.fromkeys(lines)))
+
+
+def test_texts_and_the_bytes_of_their_lines_are_the_same_to_the_workers(monkeypatch) -> None:
+    asked: list[list[InputLine]] = []
+
+    def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
+        asked.append(lines)
+        return [LineAnswer([line.text], [] if line.is_valid else [INVALID_UTF8]) for line in lines]
+
+    monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
+    texts = ["red", "", "\ufffd", *(f"Straße {number}" for number in range(300))]
+    settings, written = LineSettings("model", DecodingOptions()), []
+    line_translation.translate_texts(settings, 1, texts, lambda lines, _: written.extend(lines), lambda *_: None)
+    assert written == texts
+    from_texts, asked[:] = [line for lines in asked for line in lines], []
+    raw = "\r\n".join(texts).encode() + b"\nb\xff\n"
+    remarks: list[tuple[int, str]] = []
+    line_translation.translate_lines(
+        settings, 1, reader([raw]), lambda *_: None, lambda number, text: remarks.append((number, text))
+    )
+    assert [line for lines in asked for line in lines] == [*from_texts, InputLine("b\ufffd", is_valid=False)]
+    assert remarks == [(304, INVALID_UTF8)]
 
 
 def test_columns_and_ranks() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.tasks.translation import pairs
+from heedful.prepared.ragged import token_dtype
 from heedful.tasks.translation.pairs import PairsWriter, PreparedPairs
 from heedful.text.tokenizer import Tokenizer
 
@@ -69,4 +69,4 @@ def test_tokens_are_mapped_and_not_loaded(tmp_path: Path, tokenizer: Tokenizer) 
     assert isinstance(base, np.memmap)
     assert type(source) is np.ndarray
     assert not source.flags.writeable
-    assert pairs.token_dtype(65_536) is np.uint16
+    assert token_dtype(65_536) is np.uint16

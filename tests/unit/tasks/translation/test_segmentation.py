@@ -12,16 +12,18 @@ ONE_EACH = TrainingLines(5, 8, 11, 1, 1, 2)
 TWO_EACH = TrainingLines(5, 8, 11, 2, 3, 5)
 
 
-def count_words(texts: list[str]) -> list[int]:
-    return [len(text.split()) for text in texts]
+def encode_words(texts: list[str]) -> list[list[int]]:
+    return [[len(word) for word in text.split()] for text in texts]
 
 
-def count_characters(texts: list[str]) -> list[int]:
-    return [len(text) for text in texts]
+def encode_characters(texts: list[str]) -> list[list[int]]:
+    return [[ord(character) for character in text] for text in texts]
 
 
 def pieces(line: str, split: str = "auto", longest: int = 13, seen: TrainingLines | None = ONE_EACH) -> list[Piece]:
-    return Splitter(count_words, longest, "en", seen).split(line, count_words([line])[0], split).pieces
+    found = Splitter(encode_words, longest, "en", seen).split(line, encode_words([line])[0], split)
+    assert found.sources == encode_words(texts(found.pieces))
+    return found.pieces
 
 
 def texts(found: list[Piece]) -> list[str]:
@@ -106,14 +108,22 @@ def test_a_sentence_that_the_model_cannot_take_is_cut_at_spaces() -> None:
 
 
 def test_a_long_word_is_cut_anywhere_and_nothing_stands_between_its_parts() -> None:
-    found = Splitter(count_characters, 3, None, None).split("abcdefgh", 8, "auto").pieces
+    found = Splitter(encode_characters, 3, None, None).split("abcdefgh", list(range(8)), "auto").pieces
     assert found == [Piece("ab", ""), Piece("cd", ""), Piece("ef", ""), Piece("gh", "")]
 
 
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
 @given(line=st.text(min_size=1).map(str.strip).filter(bool), longest=st.integers(1, 7))
 def test_the_pieces_and_their_spaces_are_the_line_and_every_piece_fits(split: str, line: str, longest: int) -> None:
-    found = Splitter(count_characters, longest, "en", ONE_EACH).split(line, len(line), split).pieces
+    asked: list[str] = []
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        asked.extend(texts)
+        return encode_characters(texts)
+
+    (ids,) = encode_characters([line])
+    found = Splitter(encode, longest, "en", ONE_EACH).split(line, ids, split).pieces
+    assert line not in asked  # it is tokenised already
     assert "".join(piece.before + piece.text for piece in found) == line
     assert all(0 < len(piece.text) <= longest for piece in found)
 

@@ -1,24 +1,26 @@
 import json
 from pathlib import Path
 
+from heedful.prepared.data_report import DataReport
 from heedful.tasks.translation.corpus import RawPairs
-from heedful.tasks.translation.report import CorpusCounts, DataSummary, Report
+from heedful.tasks.translation.summary import CorpusCounts, DataSummary, PairLog
 from heedful.text.cleaning import Rule
 
 BLOCK = RawPairs(("a.en", "a.de"), 101, [b"x"] * 7, [b"y"] * 7)
 
 
 def test_hits_are_listed_with_their_line_and_counted(tmp_path: Path) -> None:
-    with Report(tmp_path / "report") as report:
-        report.read("train", 7)
-        report.read("train", 4)
-        report.read("valid", 3)
-        report.hit("train", Rule.DUPLICATE, "both", BLOCK, 2)
-        report.hit("train", Rule.CONTROL_CHARACTERS, "source", BLOCK, 5)
-        report.hit("train", Rule.BLANK, "target", BLOCK, 6)
-        report.hit("valid", Rule.BLANK, "target", BLOCK, 0)
-        train, valid = report.counts("train"), report.counts("valid")
-        report.finish(DataSummary(train, valid, 9, 2, 1234, 567))
+    with DataReport(tmp_path / "report") as report:
+        train_log, valid_log = PairLog("train", report), PairLog("valid", report)
+        train_log.read(7)
+        train_log.read(4)
+        valid_log.read(3)
+        train_log.hit(Rule.DUPLICATE, "both", BLOCK, 2)
+        train_log.hit(Rule.CONTROL_CHARACTERS, "source", BLOCK, 5)
+        train_log.hit(Rule.BLANK, "target", BLOCK, 6)
+        valid_log.hit(Rule.BLANK, "target", BLOCK, 0)
+        train, valid = train_log.counts(), valid_log.counts()
+        report.finish(DataSummary(train, valid, 9, 2, 1234, 567).to_dict())
     # Changed pairs are kept; the rules come in the order in which they are stated.
     assert train == CorpusCounts(11, 9, {"control characters": 1, "blank": 1, "duplicate": 1})
     assert str(train) == "11 pairs read, 9 kept, control characters 1, blank 1, duplicate 1"

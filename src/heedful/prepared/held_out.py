@@ -1,0 +1,100 @@
+"""What is held out for validation where no files are given for it; content decides, so that equal ones go together."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.errors import UserError
+from heedful.text.documents import TextPart
+
+# The share of pairs that is held out, and that of anything else; of pairs and labelled texts, no more than this number.
+PAIRS_SHARE, SHARE = 0.02, 0.05
+MAX_HELD_OUT = 2000
+# Of few images a greater share is held out, so that its figures mean something.
+FEWEST_IMAGES, LARGEST_SHARE_OF_IMAGES = 200, 0.2
+# Of so many documents whole ones are held out.
+MANY_DOCUMENTS = 100
+
+Keys = npt.NDArray[np.uint64]
+# From the parts of all documents to the same parts, each with whether it is held out.
+HoldOut = Callable[[Iterable[TextPart]], Iterator[tuple[TextPart, bool]]]
+
+
+def content_digest(content: bytes) -> bytes:
+    """Eight bytes that stand for some content, the same on every machine."""
+    return blake2b(content, digest_size=8).digest()
+
+
+def content_keys(contents: Iterable[bytes]) -> Keys:
+    """The digests of some contents as numbers."""
+    return np.frombuffer(b"".join(map(content_digest, contents)), dtype="<u8")
+
+
+def held_out_keys(keys: Keys, share: float) -> Keys:
+    """The keys of the sources to hold out, given those of all distinct examples: the smallest, until there are enough.
+
+    All examples of a source go together, so that none of its translations is seen in training. A source with so many
+    translations that it would fill a quarter of the held-out part is passed over as long as there are others.
+    """
+    sources, counts = np.unique(keys, return_counts=True)
+    if len(sources) < 2:
+        raise UserError(
+            "The training files hold a single distinct source line, so that none can be held out for "
+            "validation: give more lines, or validation files."
+        )
+    wanted = min(MAX_HELD_OUT, max(1, round(share * len(keys))))
+    most = max(1, wanted // 4)
+    while counts[counts <= most].sum() < wanted and most < len(keys) // 2:
+        most *= 2
+    usual = counts <= most
+    number = int(np.searchsorted(np.cumsum(counts[usual]), wanted)) + 1
+    chosen: Keys = sources[usual][: min(number, len(sources) - 1)]
+    return chosen
+
+
+def held_out_images(digests: Sequence[bytes]) -> npt.NDArray[np.bool_]:
+    """Which images are held out: those with the lowest digests, so that equal images are on the same side."""
+    share = min(LARGEST_SHARE_OF_IMAGES, max(SHARE, FEWEST_IMAGES / max(1, len(digests))))
+    ordered = sorted(set(digests))
+    chosen = set(ordered[: round(share * len(ordered))])
+    return np.array([each in chosen for each in digests], bool)
+
+
+def held_out_text(characters: int, documents: int) -> tuple[HoldOut, str]:
+    """Whole documents if there are many, else the end of the text; and this in words."""
+    if documents >= MANY_DOCUMENTS:
+        return _documents_by_digest, "documents by their hash"
+    border = characters - max(1, round(SHARE * characters))
+    return lambda parts: _end_of_text(parts, border), "the end of the text"
+
+
+def no_text(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, bool]]:
+    """Hold out nothing."""
+    return ((part, False) for part in parts)
+
+
+def _documents_by_digest(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, bool]]:
+    """A document goes one way as a whole, by the digest of its beginning, so that equal ones stay together."""
+    begins, held_out = True, False
+    for part in parts:
+        if begins:
+            digest = content_digest(part.text.encode("utf-8", "replace"))
+            held_out = int.from_bytes(digest, "big") < SHARE * 2**64
+        begins = part.ends
+        yield part, held_out
+
+
+def _end_of_text(parts: Iterable[TextPart], border: int) -> Iterator[tuple[TextPart, bool]]:
+    """What comes after so many characters; the border moves back to the start of its line, if its part has one."""
+    before = 0
+    for part in parts:
+        place = border - before
+        before += len(part.text)
+        if place <= 0 or place >= len(part.text):
+            yield part, place <= 0
+            continue
+        place = part.text.rfind("\n", 0, place) + 1 or place
+        yield TextPart(part.text[:place], True), False
+        yield TextPart(part.text[place:], part.ends), True

@@ -1,0 +1,99 @@
+"""The second pass over a corpus, which turns what is kept into token ids."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.errors import UserError
+from heedful.prepared.folder import FILES_CHANGED
+from heedful.prepared.progress import ThrottledProgress
+from heedful.tasks.translation.corpus import ParallelCorpus, RawPairs
+from heedful.tasks.translation.fates import Fate
+from heedful.tasks.translation.pairs import PairsWriter
+from heedful.tasks.translation.summary import PairLog
+from heedful.tasks.translation.survey import clean_and_log
+from heedful.text.cleaning import CleanedPairs, Lengths, Rule, clean_pairs, extreme_ratio, over_long
+from heedful.text.corpus_encoder import CorpusEncoder
+
+# The largest number of pairs that are turned into ids at a time, which bounds the memory this takes.
+_ENCODED_TOGETHER = 16_384
+
+
+class PairEncoder:
+    """Reads a corpus again, applies the rules on lengths in subwords, and writes token ids."""
+
+    def __init__(self, encoder: CorpusEncoder, max_length: int, progress: ThrottledProgress) -> None:
+        self._encoder = encoder
+        self._max_length = max_length
+        self._progress = progress
+
+    def encode_train(
+        self, corpus: ParallelCorpus, fates: npt.NDArray[np.uint8], writers: dict[Fate, PairsWriter], log: PairLog
+    ) -> None:
+        """Write each clean pair where its fate sends it; what the survey logged is not logged again."""
+        done = 0
+        for block in corpus.blocks():
+            cleaned = clean_pairs(block.sources, block.targets, block.missing)
+            block_fates = fates[done : done + len(cleaned.sources)]
+            done += len(cleaned.sources)
+            if len(block_fates) < len(cleaned.sources):
+                raise UserError(FILES_CHANGED)
+            for place in np.flatnonzero(block_fates == Fate.DUPLICATE).tolist():
+                log.hit(Rule.DUPLICATE, "both", block, int(cleaned.offsets[place]))
+            for chosen, lengths, ids in self._encoded(cleaned, np.flatnonzero(block_fates != Fate.DUPLICATE)):
+                kept = self._short_enough(block, cleaned.offsets[chosen], lengths, log)
+                kept &= self._even_enough(block, cleaned.offsets[chosen], lengths, kept, log)
+                for fate, writer in writers.items():
+                    writer.write(ids, lengths, kept & (block_fates[chosen] == fate))
+            self._progress("encoding", done, len(fates))
+        if done != len(fates):
+            raise UserError(FILES_CHANGED)
+
+    def encode_valid(self, corpus: ParallelCorpus, writer: PairsWriter, log: PairLog) -> None:
+        """Clean and write all pairs of given validation files, repeated and uneven ones included."""
+        done = 0
+        for block in corpus.blocks():
+            cleaned = clean_and_log(block, log)
+            for chosen, lengths, ids in self._encoded(cleaned, np.arange(len(cleaned.sources))):
+                writer.write(ids, lengths, self._short_enough(block, cleaned.offsets[chosen], lengths, log))
+            done += len(block.sources)
+            self._progress("encoding validation", done, None)
+
+    def _encoded(
+        self, cleaned: CleanedPairs, wanted: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], Lengths, npt.NDArray[np.uint32]]]:
+        """Some of the pairs, by their places, with the lengths and the ids of all sources and then all targets."""
+        for start in range(0, len(wanted), _ENCODED_TOGETHER):
+            places = wanted[start : start + _ENCODED_TOGETHER]
+            chosen = places.tolist()
+            texts = [cleaned.sources[i] for i in chosen] + [cleaned.targets[i] for i in chosen]
+            ids, lengths = self._encoder.encode(texts)
+            yield places, lengths, ids
+
+    def _short_enough(
+        self, block: RawPairs, offsets: npt.NDArray[np.int64], lengths: Lengths, log: PairLog
+    ) -> npt.NDArray[np.bool_]:
+        """Which pairs are not too long on either side; the others are logged."""
+        sources, targets = lengths[: len(offsets)], lengths[len(offsets) :]
+        too_long = over_long(sources, targets, self._max_length)
+        for place in np.flatnonzero(too_long).tolist():
+            sides = [
+                side for side, many in (("source", sources), ("target", targets)) if many[place] > self._max_length
+            ]
+            log.hit(Rule.OVER_LONG, "both" if len(sides) > 1 else sides[0], block, int(offsets[place]))
+        return ~too_long
+
+    def _even_enough(
+        self,
+        block: RawPairs,
+        offsets: npt.NDArray[np.int64],
+        lengths: Lengths,
+        kept: npt.NDArray[np.bool_],
+        log: PairLog,
+    ) -> npt.NDArray[np.bool_]:
+        """Which pairs are not far longer on one side than on the other; of those kept so far, the others are logged."""
+        uneven = kept & extreme_ratio(lengths[: len(offsets)], lengths[len(offsets) :])
+        for place in np.flatnonzero(uneven).tolist():
+            log.hit(Rule.LENGTH_RATIO, "both", block, int(offsets[place]))
+        return ~uneven
