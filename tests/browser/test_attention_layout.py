@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import colorsys
-import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from chromium import set_dark, set_screen
 from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.patch_image import PatchImage
 from heedful.inspection.attention.predictions import Prediction
+from server_process import wait_until
 
 SCREENS = ((390, 844), (1280, 900), (1920, 1080))
 LONG_WORD = " Donaudampfschifffahrtsgesellschaftskapitän"
@@ -79,17 +78,9 @@ def image_classifier() -> AttentionMaps:
     return AttentionMaps("vit", "vision", {"image": Positions.on_a_grid(12, 14, True)}, maps, outputs, image)
 
 
-def wait_for(found: Callable[[], Any]) -> Any:
-    for _ in range(200):
-        if value := found():
-            return value
-        time.sleep(0.03)
-    raise AssertionError("it did not come")
-
-
 def opened(open_page: Open, maps: AttentionMaps) -> Chrome:
     browser = open_page(maps.html())
-    wait_for(lambda: browser.execute_script("return performance.getEntriesByName('attention-painted').length"))
+    wait_until(lambda: browser.execute_script("return performance.getEntriesByName('attention-painted').length"))
     return browser
 
 
@@ -138,7 +129,7 @@ def test_a_small_weight_is_told_from_none_and_heads_by_their_hues(open_page: Ope
     for tile in (1, 9):  # the first head, and the mean of all
         browser.execute_script("document.querySelectorAll('.tile')[arguments[0]].click()", tile)
         name = "head 1" if tile == 1 else "mean"
-        wait_for(lambda name=name: name in browser.find_element("css selector", ".detail h2").text)
+        wait_until(lambda name=name: name in browser.find_element("css selector", ".detail h2").text)
         small, none = (browser.execute_script(CELL_COLOUR, 1, key, size, size) for key in (0, 2))
         assert contrast(small, none) > 1.25, (tile, small, none)
     tiles = browser.execute_script(TILE_COLOURS)
@@ -153,7 +144,7 @@ def test_what_is_read_out_is_complete(open_page: Open) -> None:
     browser.execute_script("document.querySelectorAll('.tile')[2].click()")
     browser.execute_script("document.querySelector('.matrix-body').focus()")
     browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    wait_for(lambda: LONG_WORD.strip() in browser.find_element("css selector", ".readout-line").text)
+    wait_until(lambda: LONG_WORD.strip() in browser.find_element("css selector", ".readout-line").text)
     for width, _ in screens(browser):
         found = browser.execute_script(NAMES)
         assert LONG_WORD.replace(" ", "·") in {name.strip() for name, _ in found}, width

@@ -59,7 +59,7 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     return view, recorders
 
 
-# A thousand tokens have a million weights a head, and a larger picture is none that anybody could look at.
+# A thousand tokens have a million weights per head, and nobody could look at a larger picture.
 MOST_TOKENS = 1024
 
 

@@ -40,7 +40,7 @@ export class Overview {
     // A little ahead of what is seen, so that scrolling meets maps that are there.
     this.firstDrawn = new Promise((resolve) => {
       const seen = (entries) => this.drawSeen(entries).then(resolve);
-      this.observer = new IntersectionObserver(seen, { rootMargin: "200px" });
+      this.observer = new IntersectionObserver(seen, { rootMargin: "60px" });
     });
     selection.watch(["kind"], () => this.build());
     selection.watch(["layer", "head"], () => this.mark());
