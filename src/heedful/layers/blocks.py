@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.attention import AttentionConfig, CrossAttention, SelfAttention, StepCache
+from heedful.layers.attention import AttentionConfig
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.positions import PositionScheme
+from heedful.layers.multi_head_attention import CrossAttention, SelfAttention, StepCache
+from heedful.layers.positions import PositionConfig, PositionScheme, PositionSizes, make_positions, scheme_of
 
 
 @dataclass(frozen=True)
@@ -47,17 +48,20 @@ class StackConfig:
         """The settings that matter most, in words."""
         return f"{self.attention.num_heads} heads, dropout {self.dropout}, {self.norm}-norm"
 
-    def activation_bytes(self, width: int, length: int, attentions: int) -> int:
+    def activation_bytes(
+        self, width: int, length: int, attentions: int, positions: PositionConfig | str = "none"
+    ) -> int:
         """Bytes that one token needs between the forward and the backward pass, in sequences of `length`.
 
         Counted per block: inputs, projections, attention output and norms (about 16 widths an attention), twice
         the feed-forward's inner width, and per head a row of attention scores where the kernel keeps them, or
-        four rows (scores, weights and their masks) without a kernel.
+        four rows (scores, weights and their masks) without a kernel, or where positions add a bias to the scores.
         """
         inner = self.feed_forward.inner_width or 4 * width
         if self.feed_forward.activation == "swiglu":
             inner *= 2
-        scores = length * (4 if self.attention.scoring == "additive" else 1)
+        explicit = self.attention.scoring == "additive" or scheme_of(positions).uses("bias")
+        scores = length * (4 if explicit else 1)
         block = 16 * attentions * width + 2 * inner + attentions * self.attention.num_heads * scores
         return 4 * self.num_layers * block
 
@@ -156,6 +160,19 @@ class CrossBlock(nn.Module):
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
         x_RD = self.cross_residual(x_RD, lambda y: self.cross_attention.step(y, cache, key, value, mask))
         return self.feed_forward_residual(x_RD, self.feed_forward)
+
+
+def position_sizes(width: int, config: StackConfig, length: int, *, causal: bool = False) -> PositionSizes:
+    """What a position scheme needs to know of a stack."""
+    attention = config.attention
+    return PositionSizes(width, attention.width_per_head(width), length, attention.num_heads, causal)
+
+
+def stack_positions(
+    positions: PositionConfig | str, width: int, config: StackConfig, length: int, *, causal: bool = False
+) -> PositionScheme:
+    """The position scheme of a stack, which all of its blocks share."""
+    return make_positions(positions, position_sizes(width, config, length, causal=causal))
 
 
 def final_norm(width: int, config: StackConfig) -> nn.Module:

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten, stack_positions
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import FEWEST_ROWS, KeyValueCache, LayerCache, padded_length, rows_of, with_enough_rows
-from heedful.layers.positions import SCHEMES, PositionName
+from heedful.layers.positions import Positions
 from heedful.text.special_tokens import SpecialTokens
 
 
@@ -89,7 +89,7 @@ class DecoderOnlyConfig:
     vocabulary_size: int | None = None
     width: int = 768
     max_length: int = 1024
-    positions: PositionName = "learned"
+    positions: Positions = "learned"
     tied_output: bool = True
     embedding: EmbeddingConfig = field(default_factory=lambda: EmbeddingConfig(scaled=False))
     stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
@@ -107,7 +107,7 @@ class DecoderOnlyConfig:
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
-        return self.stack.activation_bytes(self.width, self.max_length, 1)
+        return self.stack.activation_bytes(self.width, self.max_length, 1, self.positions)
 
 
 class DecoderOnly(nn.Module):
@@ -119,8 +119,7 @@ class DecoderOnly(nn.Module):
         self.max_length = config.max_length
         width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
         assert vocabulary is not None
-        head_width = stack.attention.key_width or width // stack.attention.num_heads
-        self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        self.positions = stack_positions(config.positions, width, stack, config.max_length, causal=True)
         self.embedding = TokenEmbedding(
             nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
         )
@@ -214,7 +213,7 @@ class DecoderOnly(nn.Module):
         return self.output(self.norm(with_enough_rows(x_AD)))[: len(x_AD)]
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""
+        """Make the model good for texts of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         self.positions.resize(length)
 

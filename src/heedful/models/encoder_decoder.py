@@ -11,11 +11,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import (
+    CrossBlock,
+    SelfBlock,
+    StackConfig,
+    final_norm,
+    initialise,
+    quieten,
+    stack_positions,
+)
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
-from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
+from heedful.layers.positions import Positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 from heedful.models.shortlist import ShortlistOutput
 from heedful.text.special_tokens import SpecialTokens
@@ -124,7 +132,7 @@ class EncoderDecoderConfig:
     vocabulary_size: int | None = None
     width: int = 512
     max_length: int = 256
-    positions: PositionName = "sinusoidal"
+    positions: Positions = "sinusoidal"
     shared_embeddings: bool = True
     tied_output: bool = True
     encoder: StackConfig = field(default_factory=StackConfig)
@@ -146,7 +154,10 @@ class EncoderDecoderConfig:
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts."""
         stacks = ((self.encoder, 1), (self.decoder, 2))
-        return max(stack.activation_bytes(self.width, self.max_length, attentions) for stack, attentions in stacks)
+        return max(
+            stack.activation_bytes(self.width, self.max_length, attentions, self.positions)
+            for stack, attentions in stacks
+        )
 
 
 class EncoderDecoder(nn.Module):
@@ -158,7 +169,9 @@ class EncoderDecoder(nn.Module):
         self.max_length = config.max_length
         width, vocabulary = config.width, config.vocabulary_size
         assert vocabulary is not None
-        source_positions, target_positions = (_positions(config, stack) for stack in (config.encoder, config.decoder))
+        length = table_length(config.max_length + 1)  # the end token comes on top
+        source_positions = stack_positions(config.positions, width, config.encoder, length)
+        target_positions = stack_positions(config.positions, width, config.decoder, length, causal=True)
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
         self.source_embedding = TokenEmbedding(source_table, source_positions, config.encoder.dropout, config.embedding)
@@ -272,13 +285,7 @@ class EncoderDecoder(nn.Module):
         return None if self.target_embedding.positions.extends else self.max_length
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
+        """Make the model good for sequences of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         for embedding in (self.source_embedding, self.target_embedding):
             embedding.positions.resize(table_length(length + 1))
-
-
-def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionScheme:
-    head_width = stack.attention.key_width or config.width // stack.attention.num_heads
-    # The end token comes on top.
-    return SCHEMES[config.positions](config.width, head_width, table_length(config.max_length + 1))

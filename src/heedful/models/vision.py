@@ -18,7 +18,7 @@ from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.grid_positions import GridPositions
 from heedful.layers.patches import PatchEmbedding, patch_grid
-from heedful.layers.positions import PositionScheme
+from heedful.layers.positions import PositionScheme, PositionSizes
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Vision(nn.Module):
         self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
-        scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
+        scheme = PositionScheme(PositionSizes(width, width, config.length))  # the blocks themselves know no positions
         self.blocks = nn.ModuleList(SelfBlock(width, stack, scheme, layer) for layer in range(stack.num_layers))
         self.norm = final_norm(width, stack)
         self.output = nn.Linear(width, config.num_classes) if config.num_classes else nn.Identity()

@@ -42,7 +42,7 @@ def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
     assert logits.shape == (2, 11, 53)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative_buckets", "none"])
 def test_a_resized_model_takes_longer_sequences(positions: str) -> None:
     network = model(positions=positions)
     long = torch.randint(3, 53, (2, 97)), torch.tensor([97, 71]), torch.randint(3, 53, (2, 89))
