@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.errors import UserError
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig
 from heedful.layers.feed_forward import FeedForward
-from heedful.layers.multi_head_attention import MultiHeadAttention
+from heedful.layers.multi_head_attention import AttentionHeads
 from heedful.layers.positions import PositionScheme, scheme_of
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -38,7 +38,7 @@ def convert(loaded: LoadedModel) -> Any:
     for theirs, encoder_block in zip(spec.encoder.layer, model.encoder, strict=True):
         assert isinstance(encoder_block, SelfBlock)
         _self_block(theirs, encoder_block)
-    for theirs, decoder_block in zip(spec.decoder.layer, model.decoder_blocks, strict=True):
+    for theirs, decoder_block in zip(spec.decoder.layer, model.decoder, strict=True):
         _self_block(theirs, decoder_block)
         _cross_attention(theirs.attention, decoder_block)
     for stack, norm in ((spec.encoder, model.encoder_norm), (spec.decoder, model.decoder_norm)):
@@ -129,7 +129,7 @@ def _cross_attention(theirs: Any, ours: CrossBlock) -> None:
     _linear(theirs.linear[1], ours.cross_attention.key_value_projection)
 
 
-def _attention(theirs: Any, ours: MultiHeadAttention, norm: nn.Module) -> None:
+def _attention(theirs: Any, ours: AttentionHeads, norm: nn.Module) -> None:
     theirs.queries_scale = np.float32(ours.scale)
     _norm(theirs.layer_norm, norm)
     _linear(theirs.linear[-1], ours.output_projection)

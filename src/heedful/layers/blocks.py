@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.multi_head_attention import CrossAttention, SelfAttention, StepCache
-from heedful.layers.positions import PositionConfig, PositionScheme, PositionSizes, make_positions, scheme_of
+from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention, StepCache
+from heedful.layers.positions import PositionConfig, PositionScheme, scheme_of
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,9 @@ RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre":
 class SelfBlock(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, width: int, config: StackConfig, positions: PositionScheme, layer: int = 0) -> None:
+    def __init__(
+        self, width: int, config: StackConfig, positions: PositionScheme | None = None, layer: int = 0
+    ) -> None:
         super().__init__()
         residual = RESIDUALS[config.norm]
         self.attention = SelfAttention(width, config.attention, positions, config.window(layer))
@@ -112,9 +113,16 @@ class SelfBlock(nn.Module):
         self.feed_forward = FeedForward(width, config.feed_forward)
         self.feed_forward_residual = residual(width, config)
 
-    def forward(self, x_BTD: Tensor, positions: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
-        """Transform whole sequences."""
-        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, positions, mask, causal))
+    @property
+    def added_by(self) -> list[nn.Module]:
+        """The last layer of each sub-layer, whose output is added to the residual stream."""
+        return [self.attention.output_projection, self.feed_forward.output_projection]
+
+    def forward(
+        self, x_BTD: Tensor, mask: Tensor | None = None, *, causal: bool = False, positions: Tensor | None = None
+    ) -> Tensor:
+        """Transform whole sequences; see `SelfAttention` for masks and positions."""
+        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, mask, causal=causal, positions=positions))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def prefill(self, x_BTD: Tensor, positions_T: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -138,21 +146,35 @@ class SelfBlock(nn.Module):
 class CrossBlock(nn.Module):
     """Causal self-attention, attention to the encoder's output, then the feed-forward network."""
 
-    def __init__(self, width: int, config: StackConfig, positions: PositionScheme, layer: int = 0) -> None:
+    def __init__(
+        self, width: int, config: StackConfig, positions: PositionScheme | None = None, layer: int = 0
+    ) -> None:
         super().__init__()
         residual = RESIDUALS[config.norm]
         self.attention = SelfAttention(width, config.attention, positions, config.window(layer))
         self.attention_residual = residual(width, config)
-        self.cross_attention = CrossAttention(width, config.attention)
+        self.cross_attention = MultiHeadAttention(width, config.attention)
         self.cross_residual = residual(width, config)
         self.feed_forward = FeedForward(width, config.feed_forward)
         self.feed_forward_residual = residual(width, config)
 
-    def forward(self, x_BTD: Tensor, positions_T: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
-        """Transform whole sequences; position t sees positions up to t, and all of the memory."""
-        key, value = self.cross_attention.keys_values(memory_BSD)
-        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, positions_T, None, True))
-        x_BTD = self.cross_residual(x_BTD, lambda y: self.cross_attention(y, key, value, memory_mask))
+    @property
+    def added_by(self) -> list[nn.Module]:
+        """The last layer of each sub-layer, whose output is added to the residual stream."""
+        attentions = (self.attention, self.cross_attention)
+        return [*(each.output_projection for each in attentions), self.feed_forward.output_projection]
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        memory_BSD: Tensor,
+        memory_mask: Tensor | None = None,
+        *,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Transform whole sequences; position t sees positions up to t, and all of the memory that the mask allows."""
+        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, causal=True, positions=positions))
+        x_BTD = self.cross_residual(x_BTD, lambda y: self.cross_attention(y, memory_BSD, mask=memory_mask))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -162,34 +184,9 @@ class CrossBlock(nn.Module):
         return self.feed_forward_residual(x_RD, self.feed_forward)
 
 
-def position_sizes(width: int, config: StackConfig, length: int, *, causal: bool = False) -> PositionSizes:
-    """What a position scheme needs to know of a stack."""
-    attention = config.attention
-    return PositionSizes(width, attention.width_per_head(width), length, attention.num_heads, causal)
-
-
-def stack_positions(
-    positions: PositionConfig | str, width: int, config: StackConfig, length: int, *, causal: bool = False
-) -> PositionScheme:
-    """The position scheme of a stack, which all of its blocks share."""
-    return make_positions(positions, position_sizes(width, config, length, causal=causal))
-
-
 def final_norm(width: int, config: StackConfig) -> nn.Module:
     """Pre-norm stacks end in a norm of their own; post-norm blocks already do."""
     return make_norm(width, config) if config.norm == "pre" else nn.Identity()
-
-
-@torch.no_grad()
-def quieten(blocks: nn.ModuleList) -> None:
-    """Scale what the sub-layers of pre-norm blocks add at first by the root of their number (Radford et al., 2019).
-
-    Nothing normalises the sum itself in a pre-norm stack: without this it would drown the embeddings.
-    """
-    outputs = [each for name, each in blocks.named_modules() if name.endswith("output_projection")]
-    for output in outputs:
-        assert isinstance(output, nn.Linear)
-        output.weight.mul_(len(outputs) ** -0.5)
 
 
 def initialise(module: nn.Module) -> None:

@@ -25,6 +25,13 @@ def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> 
     return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
 
 
+def by_head(mask: Tensor | None) -> Tensor | None:
+    """A mask in a shape that goes with scores B H T S: T S and B H T S do already, B T S is the same for all heads."""
+    if mask is not None and not 2 <= mask.dim() <= 4:
+        raise ValueError(f"a mask has the axes T S, B T S or B H T S, not the shape {tuple(mask.shape)}")
+    return mask[:, None] if mask is not None and mask.dim() == 3 else mask
+
+
 def added_to_scores(seen: Tensor) -> Tensor:
     """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig, AttentionLayer, Scoring
-from heedful.layers.masks import window_mask
-from heedful.layers.positions import PositionScheme
+from heedful.layers.masks import by_head, window_mask
+from heedful.layers.positions import PositionScheme, PositionSizes
 
 
 def split_heads(packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:
@@ -21,8 +21,8 @@ def split_heads(packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:
     return [piece.view(B, T, heads, width).transpose(1, 2) for piece, (heads, width) in zip(pieces, parts, strict=True)]
 
 
-class MultiHeadAttention(AttentionLayer):
-    """What self- and cross-attention share: the heads' widths, `attend`, and the output projection."""
+class AttentionHeads(AttentionLayer):
+    """What both kinds of multi-head attention share: the heads' widths, `attend`, and the output projection."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__()
@@ -81,18 +81,23 @@ class StepCache(Protocol):
         """Store what is new, and give all keys and values."""
 
 
-class SelfAttention(MultiHeadAttention):
+class SelfAttention(AttentionHeads):
     """Attention of a sequence to itself; the three input projections are one matrix, hence one product.
 
-    With a `window`, a position sees only those fewer than so many positions away.
+    The position scheme is not a part of the layer, and there is none by default. With a `window`, a position sees only
+    those fewer than so many positions away.
     """
 
     def __init__(
-        self, width: int, config: AttentionConfig, positions: PositionScheme, window: int | None = None
+        self,
+        width: int,
+        config: AttentionConfig,
+        positions: PositionScheme | None = None,
+        window: int | None = None,
     ) -> None:
         super().__init__(width, config)
         # Held in a list: the scheme is shared by all layers, and belongs to the model.
-        self._positions = [positions]
+        self._positions = [positions or PositionScheme(PositionSizes(width, self.key_width, 0, self.num_heads))]
         self.window = window
         heads, shared = self.num_heads, self.num_key_value_heads
         self.parts = ((heads, self.key_width), (shared, self.key_width), (shared, self.value_width))
@@ -107,10 +112,17 @@ class SelfAttention(MultiHeadAttention):
         rotate = self._positions[0].rotate
         return [rotate(query, positions), rotate(key, positions), value]
 
-    def forward(self, x_BTD: Tensor, positions: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        """Attend within whole sequences, whose positions are T, or B T where they differ between rows."""
+    def forward(
+        self, x_BTD: Tensor, mask: Tensor | None = None, *, causal: bool = False, positions: Tensor | None = None
+    ) -> Tensor:
+        """Attend within whole sequences; a mask is True where attention is allowed: T T, B T T or B H T T.
+
+        Positions are 0 .. T - 1 if they are not given as T, or B T where they differ between rows.
+        """
+        if positions is None:
+            positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         query, key, value = self.project(x_BTD, positions)
-        return self.attend_within(query, key, value, positions, mask, causal)
+        return self.attend_within(query, key, value, positions, by_head(mask), causal)
 
     def attend_within(
         self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor, mask: Tensor | None, causal: bool
@@ -136,8 +148,8 @@ class SelfAttention(MultiHeadAttention):
         return self.output_projection(cache.collect(self.mix(query, key, value, mask, bias=bias)))
 
 
-class CrossAttention(MultiHeadAttention):
-    """Attention from a sequence to the encoder's output, whose keys and values are computed once."""
+class MultiHeadAttention(AttentionHeads):
+    """Attention from one sequence to another, whose keys and values may be computed once for many steps."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__(width, config)
@@ -146,19 +158,37 @@ class CrossAttention(MultiHeadAttention):
         self.query_projection = nn.Linear(width, self.num_heads * self.key_width, config.bias)
         self.key_value_projection = nn.Linear(width, shared * (self.key_width + self.value_width), config.bias)
 
-    def keys_values(self, memory_BSD: Tensor) -> list[Tensor]:
-        """The keys and values of the encoder's output, by head."""
-        return split_heads(self.key_value_projection(memory_BSD), *self.parts)
+    def keys_values(self, key_BSD: Tensor, value_BSD: Tensor | None = None) -> list[Tensor]:
+        """The keys and values, by head; both of one sequence if no other is given for the values."""
+        key, value = split_heads(self.key_value_projection(key_BSD), *self.parts)
+        if value_BSD is not None and value_BSD is not key_BSD:
+            _, value = split_heads(self.key_value_projection(value_BSD), *self.parts)
+        return [key, value]
 
-    def forward(self, x_BTD: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Attend to keys and values made by `keys_values`."""
-        return self.output_projection(self._mixed(self.query_projection(x_BTD), key, value, mask))
+    def forward(
+        self,
+        query_BTD: Tensor,
+        key_BSD: Tensor | None = None,
+        value_BSD: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        causal: bool = False,
+    ) -> Tensor:
+        """Attend from queries to keys, else to the queries' own sequence; values are those of the keys by default.
+
+        A mask is True where attention is allowed: T S, B T S or B H T S.
+        """
+        key, value = self.keys_values(query_BTD if key_BSD is None else key_BSD, value_BSD)
+        packed_BTX = self.query_projection(query_BTD)
+        return self.output_projection(self._mixed(packed_BTX, key, value, by_head(mask), causal))
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         """Attend from one new position a row, where the rows of a group share keys and values."""
         query_NQX = cache.spread(self.query_projection(x_RD))
         return self.output_projection(cache.collect(self._mixed(query_NQX, key, value, mask)))
 
-    def _mixed(self, query_BTX: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    def _mixed(
+        self, query_BTX: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
+    ) -> Tensor:
         (query,) = split_heads(query_BTX, (self.num_heads, self.key_width))
-        return self.mix(query, key, value, mask)
+        return self.mix(query, key, value, mask, causal)

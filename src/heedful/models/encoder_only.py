@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
-from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten, stack_positions
+from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.masks import padding_mask
 from heedful.layers.positions import Positions
+from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.text.special_tokens import SpecialTokens
 
 Pooling = Literal["class_token", "mean"]
@@ -125,7 +126,7 @@ class EncoderOnly(nn.Module):
             nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
         )
         self.neighbourhood = Neighbourhood(width, config.convolution) if config.convolution else None
-        self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
+        self.blocks = self_stack(width, stack, self.positions)
         self.norm = final_norm(width, stack)
         pooled = config.pooler and config.head in ("classes", "none")
         self.pooler = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if pooled else nn.Identity()
@@ -168,9 +169,7 @@ class EncoderOnly(nn.Module):
         x_BTD = self.embedding(ids_BT, positions_T, segments_BT)
         if self.neighbourhood is not None:
             x_BTD = self.neighbourhood(x_BTD, lengths_B)
-        for block in self.blocks:
-            x_BTD = block(x_BTD, positions_T, mask)
-        return self.norm(x_BTD)
+        return self.norm(self.blocks(x_BTD, mask, positions=positions_T))
 
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
         """Replace a share of the tokens behind the class token by the mask token."""

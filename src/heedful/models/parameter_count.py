@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torch import nn
 
-from heedful.layers.blocks import StackConfig, position_sizes
+from heedful.layers.blocks import StackConfig
 from heedful.layers.kv_cache import table_length
 from heedful.layers.positions import config_of, scheme_of
+from heedful.layers.stacks import position_sizes
 from heedful.models.encoder_decoder import EncoderDecoderConfig
 
 # The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).

@@ -12,7 +12,7 @@ from heedful.layers.attention import (
     attention_weights,
 )
 from heedful.layers.blockwise_attention import mixed
-from heedful.layers.multi_head_attention import CrossAttention, SelfAttention
+from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention
 from heedful.layers.positions import PositionScheme, PositionSizes
 
 B, H, T, S, K, V = 3, 5, 7, 11, 13, 17
@@ -88,8 +88,8 @@ def test_widths_of_keys_and_values_are_free() -> None:
     config = AttentionConfig(num_heads=3, key_width=5, value_width=7)
     attention = SelfAttention(11, config, PositionScheme(PositionSizes(11, 5, 13)))
     assert attention.query_key_value_projection.weight.shape == (3 * (5 + 5 + 7), 11)
-    assert attention(torch.randn(2, 13, 11), torch.arange(13), None, True).shape == (2, 13, 11)
-    cross = CrossAttention(11, config)
+    assert attention(torch.randn(2, 13, 11), causal=True).shape == (2, 13, 11)
+    cross = MultiHeadAttention(11, config)
     key, value = cross.keys_values(torch.randn(2, 13, 11))
     assert (key.shape, value.shape) == ((2, 3, 13, 5), (2, 3, 13, 7))
 
@@ -100,7 +100,7 @@ def test_the_scale_is_a_setting() -> None:
     assert (scaled.scale, unscaled.scale) == (0.5, 1.0)
     unscaled.load_state_dict(scaled.state_dict())
     x = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(4))
-    assert not torch.allclose(scaled(x, torch.arange(7), None, False), unscaled(x, torch.arange(7), None, False))
+    assert not torch.allclose(scaled(x), unscaled(x))
 
 
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:

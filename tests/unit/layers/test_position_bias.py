@@ -181,12 +181,12 @@ def test_weights_are_the_softmax_of_scores_and_bias(name: str) -> None:
     )
     weights = scores.masked_fill(torch.ones(S, S, dtype=torch.bool).triu(1), -torch.inf).softmax(-1)
     expected = attention.output_projection((weights @ value).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(attention(x, torch.arange(S), None, True), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(attention(x, causal=True), expected, atol=1e-5, rtol=0)
 
 
 def test_gradients_reach_the_biases_of_all_buckets_in_use() -> None:
     positions = RelativeBucketPositions(PositionSizes(H * K, K, S, H, causal=True))
     attention = SelfAttention(H * K, AttentionConfig(num_heads=H), positions)
-    attention(torch.randn(B, S, H * K), torch.arange(S), None, True).square().sum().backward()
+    attention(torch.randn(B, S, H * K), causal=True).square().sum().backward()
     used = positions.biases.grad.abs().sum(1) > 0
     assert used[:S].all() and not used[S:].any()

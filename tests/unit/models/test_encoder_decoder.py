@@ -29,7 +29,7 @@ def test_embeddings_are_scaled_by_the_root_of_the_width() -> None:
 
 def test_a_pre_norm_stack_begins_quietly() -> None:
     def spread(network: EncoderDecoder) -> float:
-        return network.decoder_blocks[0].feed_forward.output_projection.weight.std().item()
+        return network.decoder[0].feed_forward.output_projection.weight.std().item()
 
     assert spread(model("pre")) == pytest.approx(spread(model("post")) / (3 * 3) ** 0.5, rel=1e-5)
 
