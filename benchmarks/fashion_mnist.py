@@ -19,6 +19,7 @@ from typing import Any
 
 import results
 import torch
+from cropped_positions import crop_or_tile
 
 COMMAND = "python benchmarks/fashion_mnist.py"
 RESOLUTIONS = (20, 28, 40, 56)
@@ -94,7 +95,6 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
     """The same model, its positions, and nothing else of it, cropped or tiled to the grid of another resolution."""
     from dataclasses import replace
 
-    from heedful.layers.grid_positions import crop_or_tile
     from heedful.model_folder import load_model_folder, save_model_folder
     from heedful.models.vision import Vision
     from heedful.tasks.image_classification.start import start_from_folder

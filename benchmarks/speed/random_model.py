@@ -36,7 +36,7 @@ def random_model(size: Size, corpus: Corpus) -> Path:
     )
     model = EncoderDecoder(config).eval()
     with torch.no_grad():
-        model.decoder_blocks[-1].feed_forward_residual.norm.weight.fill_(SPREAD)
+        model.decoder[-1].feed_forward_residual.norm.weight.fill_(SPREAD)
         # A trained model writes no other special token: none of the systems has to be told to leave them out.
         model.output.bias[[PAD, START]] = NEVER
     card = model_card(folder.name, "Random weights, for measuring speed.", "heedful bench", config.summary(), {})

@@ -83,7 +83,7 @@ def clocked(model: EncoderDecoder, skipped: int) -> Iterator[StepClock]:
                 watch(products, layer, "_product_of_few", "_product_of_many", within=rounding)
             else:
                 watch(products, layer, "forward")
-        for block in model.decoder_blocks:
+        for block in model.decoder:
             watch(attention, block.attention, "attend")
             watch(attention, block.cross_attention, "attend")
             for residual in (block.attention_residual, block.cross_residual, block.feed_forward_residual):
@@ -102,7 +102,7 @@ def clocked(model: EncoderDecoder, skipped: int) -> Iterator[StepClock]:
 def decoder_linears(model: EncoderDecoder) -> list[Any]:
     """The layers with the matrix products of a step; those of the source's keys have done theirs."""
     found: list[Any] = []
-    for block in model.decoder_blocks:
+    for block in model.decoder:
         found += [block.attention.query_key_value_projection, block.attention.output_projection]
         found += [block.cross_attention.query_projection, block.cross_attention.output_projection]
         found += [block.feed_forward.inner_projection, block.feed_forward.output_projection]

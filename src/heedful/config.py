@@ -34,7 +34,7 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
     for key in data:
         if key not in known:
             raise UserError(f"unknown setting {shown(join(where, key))}: {nearest(key, known)}")
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     values = {key: _convert(hints[key], value, join(where, key)) for key, value in data.items()}
     missing = [
         each.name
@@ -50,6 +50,8 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:  # by a function that reads the setting
+        return arguments[1](value, where)
     if hint is Any:
         return value
     if origin in (types.UnionType, typing.Union):

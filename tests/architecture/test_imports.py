@@ -17,6 +17,7 @@ MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {
     "machine": set(),
     "layers": set(),
+    "layers/positions": set(),
     "text": set(),
     "presets": set(),
     "prepared": {"text"},

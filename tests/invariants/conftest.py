@@ -3,10 +3,12 @@ from functools import partial
 
 import pytest
 import torch
+from torch import nn
 
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.positions import RelativeBucketPositions
 from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.recurrent import Recurrent, RecurrentConfig
@@ -24,7 +26,15 @@ def build_model(positions: str = "sinusoidal", norm: str = "post", scoring: str 
 
     torch.manual_seed(1)
     config = EncoderDecoderConfig(VOCABULARY, 18, 61, positions, True, True, stack(2), stack(3))
-    return EncoderDecoder(config).eval()
+    return with_large_biases(EncoderDecoder(config).eval())
+
+
+def with_large_biases(model: nn.Module) -> nn.Module:
+    """The model with biases of positions that matter as much as the scores; fresh ones are small."""
+    for module in model.modules():
+        if isinstance(module, RelativeBucketPositions):
+            nn.init.normal_(module.biases)
+    return model
 
 
 def build_recurrent(cell: str = "lstm", attention: str = "additive", layers: int = 2) -> Recurrent:
@@ -38,6 +48,11 @@ def build_recurrent(cell: str = "lstm", attention: str = "additive", layers: int
 TRANSFORMERS = {
     f"{positions}-{norm}": partial(build_model, positions, norm)
     for positions, norm in itertools.product(["sinusoidal", "learned", "rotary", "none"], ["pre", "post"])
+}
+TRANSFORMERS |= {
+    "alibi": partial(build_model, "alibi"),
+    "relative_buckets": partial(build_model, "relative_buckets", "pre"),
+    "additive with biases": partial(build_model, "alibi", scoring="additive"),
 }
 TRANSFORMERS["additive"] = partial(build_model, scoring="additive")
 RECURRENT = {

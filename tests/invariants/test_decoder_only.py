@@ -9,6 +9,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.positions import RelativeBucketConfig, RelativeBucketPositions
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 
 VOCABULARY, T, END = 31, 41, 2
@@ -34,6 +35,13 @@ VARIANTS = {
             3, "pre", 0.1, AttentionConfig(num_heads=3), FeedForwardConfig(32, "gelu_tanh"), local_window=5
         )
     },
+    "alibi": {
+        "positions": "alibi",
+        "stack": StackConfig(
+            2, "pre", 0.1, AttentionConfig(num_heads=6, num_key_value_heads=2, key_width=4), local_window=7
+        ),
+    },
+    "relative_buckets": {"positions": RelativeBucketConfig(num_buckets=8, max_distance=19)},
     "post": {
         "positions": "sinusoidal",
         "tied_output": False,
@@ -48,7 +56,10 @@ def model(request: pytest.FixtureRequest) -> DecoderOnly:
     torch.manual_seed(1)
     stack = StackConfig(3, "pre", 0.1, AttentionConfig(num_heads=3), FeedForwardConfig(32, "gelu_tanh"))
     settings = {"vocabulary_size": VOCABULARY, "width": 18, "max_length": 43, "stack": stack}
-    return DecoderOnly(DecoderOnlyConfig(**{**settings, **VARIANTS[request.param]})).eval()
+    network = DecoderOnly(DecoderOnlyConfig(**{**settings, **VARIANTS[request.param]})).eval()
+    if isinstance(network.positions, RelativeBucketPositions):
+        torch.nn.init.normal_(network.positions.biases)  # fresh ones are too small to matter
+    return network
 
 
 def ids(*shape: int, seed: int = 1) -> torch.Tensor:

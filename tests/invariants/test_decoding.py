@@ -34,6 +34,12 @@ def recurrent():
     return model
 
 
+def with_biases(positions):
+    stack = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=3, num_key_value_heads=1))
+    settings = {"positions": positions, "tied_output": False, "encoder": stack, "decoder": stack}
+    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, 24, **settings))
+
+
 def told_apart(make):
     torch.manual_seed(0)
     model = make().eval()
@@ -100,6 +106,14 @@ def test_tokens_and_scores_are_bit_equal_at_any_batch_size_and_order(model, opti
     lengths = {len(hypotheses[0].tokens) for hypotheses in expected.values()}
     assert len(lengths) > 6
     assert len({h.finished for hypotheses in expected.values() for h in hypotheses}) == 2
+
+
+@pytest.mark.parametrize("positions", ["alibi", "relative_buckets"])
+def test_biases_on_the_scores_are_bit_equal_too(positions):
+    model = told_apart(lambda: with_biases(positions))
+    for parameter in model.target_embedding.positions.parameters():
+        nn.init.normal_(parameter)
+    check_bit_equal(model, SETTINGS["beam"])
 
 
 def test_int8_is_bit_equal_too(int8_model):
@@ -197,7 +211,7 @@ def test_a_row_refilled_is_a_row_fresh(model):
         assert alone == result
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative_buckets", "none"])
 def test_targets_keep_within_the_models_positions(positions):
     stack = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=3))
     config = EncoderDecoderConfig(

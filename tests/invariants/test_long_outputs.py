@@ -30,9 +30,10 @@ def stack(heads=2, **settings):
     return StackConfig(num_layers=1, attention=attention, feed_forward=FeedForwardConfig(inner_width=40))
 
 
-def transformer(width=32, **settings):
+def transformer(width=32, positions="sinusoidal", **settings):
     stacks = {"encoder": stack(**settings), "decoder": stack(**settings)}
-    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, width, tied_output=False, output_bias=True, **stacks))
+    more = {"positions": positions, "tied_output": False, "output_bias": True}
+    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, width, **more, **stacks))
 
 
 def int8():
@@ -57,10 +58,14 @@ MODELS = {
     "transformer": transformer,
     "other widths": lambda: transformer(key_width=12, value_width=7),
     "additive": lambda: transformer(scoring="additive"),
+    "alibi": lambda: transformer(positions="alibi"),
     "int8": int8,
     "shortlist": shortlisted,
     "recurrent": lambda: Recurrent(RecurrentConfig(VOCABULARY, 32, 46, tied_output=False)),
     "decoder-only": lambda: DecoderOnly(DecoderOnlyConfig(VOCABULARY, 32, 1001, tied_output=False, stack=stack())),
+    "relative buckets": lambda: DecoderOnly(
+        DecoderOnlyConfig(VOCABULARY, 32, 1001, "relative_buckets", tied_output=False, stack=stack())
+    ),
     "xlnet": lambda: XLNet(XLNetConfig(VOCABULARY, 32, 1001, stack=stack())),
 }
 SAMPLING = SamplingOptions(1.3, seed=3)
@@ -74,6 +79,8 @@ CASES = [("transformer", search) for search in SEARCHES] + [
     ("decoder-only", "greedy"),
     ("decoder-only", "sampling"),
     ("xlnet", "sampling"),
+    ("alibi", "beam"),
+    ("relative buckets", "sampling"),
 ]
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
+from benchmarks.cropped_positions import crop_or_tile
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.layers.grid_positions import crop_or_tile
 from heedful.models.vision import Vision, VisionConfig
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.data import ImageSet

@@ -15,7 +15,7 @@ from heedful.models.recurrent import Recurrent, RecurrentConfig
 from heedful.text.tokenizer import Tokenizer
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative_buckets"])
 @pytest.mark.parametrize("shared", [True, False])
 def test_save_and_load_give_the_same_bits(positions: str, shared: bool, tmp_path: Path) -> None:
     torch.manual_seed(1)

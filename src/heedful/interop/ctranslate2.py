@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.layers.attention import MultiHeadAttention
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig
 from heedful.layers.feed_forward import FeedForward
-from heedful.layers.positions import PositionScheme
+from heedful.layers.multi_head_attention import AttentionHeads
+from heedful.layers.positions import PositionScheme, scheme_of
 from heedful.model_folder import LoadedModel
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 
@@ -37,7 +38,7 @@ def convert(loaded: LoadedModel) -> Any:
     for theirs, encoder_block in zip(spec.encoder.layer, model.encoder, strict=True):
         assert isinstance(encoder_block, SelfBlock)
         _self_block(theirs, encoder_block)
-    for theirs, decoder_block in zip(spec.decoder.layer, model.decoder_blocks, strict=True):
+    for theirs, decoder_block in zip(spec.decoder.layer, model.decoder, strict=True):
         _self_block(theirs, decoder_block)
         _cross_attention(theirs.attention, decoder_block)
     for stack, norm in ((spec.encoder, model.encoder_norm), (spec.decoder, model.decoder_norm)):
@@ -51,8 +52,9 @@ def _refuse_what_it_has_not(settings: EncoderDecoderConfig) -> None:
     """Name the first setting that CTranslate2 has no counterpart of."""
     stacks = {"encoder": settings.encoder, "decoder": settings.decoder}
     found = [(f"model.{name}.{what}", why) for name, stack in stacks.items() for what, why in _missing(stack)]
-    if settings.positions == "rotary":
-        found.append(("model.positions", "rotary positions"))
+    scheme = scheme_of(settings.positions)
+    if scheme.uses("rotate") or scheme.uses("bias"):
+        found.append(("model.positions", f"{settings.positions} positions"))
     if settings.encoder.norm_epsilon != settings.decoder.norm_epsilon:
         found.append(("model.decoder.norm_epsilon", "an epsilon of the decoder's own"))
     if settings.embedding.norm or settings.embedding.segments:
@@ -109,9 +111,9 @@ def _positions(scheme: PositionScheme) -> Any:
     """What the scheme adds to embeddings, position by position."""
     table = getattr(scheme, "table", None)
     if scheme.extends:
-        longer = type(scheme)(scheme.width, scheme.head_width, max(scheme.length, FEWEST_POSITIONS))
+        longer = type(scheme)(replace(scheme.sizes, length=max(scheme.length, FEWEST_POSITIONS)))
         table = getattr(longer, "table", None)
-    return np.zeros((FEWEST_POSITIONS, scheme.width), np.float32) if table is None else _array(table)
+    return np.zeros((FEWEST_POSITIONS, scheme.sizes.width), np.float32) if table is None else _array(table)
 
 
 def _self_block(theirs: Any, ours: SelfBlock | CrossBlock) -> None:
@@ -127,7 +129,7 @@ def _cross_attention(theirs: Any, ours: CrossBlock) -> None:
     _linear(theirs.linear[1], ours.cross_attention.key_value_projection)
 
 
-def _attention(theirs: Any, ours: MultiHeadAttention, norm: nn.Module) -> None:
+def _attention(theirs: Any, ours: AttentionHeads, norm: nn.Module) -> None:
     theirs.queries_scale = np.float32(ours.scale)
     _norm(theirs.layer_norm, norm)
     _linear(theirs.linear[-1], ours.output_projection)

@@ -12,7 +12,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.layers.embeddings import EmbeddingConfig
 from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.layers.positions import SinusoidHalvesPositions
+from heedful.layers.positions import PositionSizes, SinusoidHalvesPositions
 from heedful.models.encoder_decoder import EncoderDecoderConfig
 from heedful.text.special_tokens import SpecialTokens
 
@@ -47,7 +47,7 @@ def _check_positions(width: int, tensors: Tensors) -> None:
         if name in tensors:
             table = tensors.take(name, 2)
             if table.shape[1] != width or not torch.allclose(
-                table, SinusoidHalvesPositions(width, 2, len(table)).table, atol=1e-5
+                table, SinusoidHalvesPositions(PositionSizes(width, 2, len(table))).table, atol=1e-5
             ):
                 raise UserError(f"{name} does not hold the usual sines and cosines, which is not supported")
 

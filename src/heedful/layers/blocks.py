@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.attention import AttentionConfig, CrossAttention, SelfAttention, StepCache
+from heedful.layers.attention import AttentionConfig
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.positions import PositionScheme
+from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention, StepCache
+from heedful.layers.positions import PositionConfig, PositionScheme, scheme_of
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,20 @@ class StackConfig:
         """The settings that matter most, in words."""
         return f"{self.attention.num_heads} heads, dropout {self.dropout}, {self.norm}-norm"
 
-    def activation_bytes(self, width: int, length: int, attentions: int) -> int:
+    def activation_bytes(
+        self, width: int, length: int, attentions: int, positions: PositionConfig | str = "none"
+    ) -> int:
         """Bytes that one token needs between the forward and the backward pass, in sequences of `length`.
 
         Counted per block: inputs, projections, attention output and norms (about 16 widths an attention), twice
         the feed-forward's inner width, and per head a row of attention scores where the kernel keeps them, or
-        four rows (scores, weights and their masks) without a kernel.
+        four rows (scores, weights and their masks) without a kernel, or where positions add a bias to the scores.
         """
         inner = self.feed_forward.inner_width or 4 * width
         if self.feed_forward.activation == "swiglu":
             inner *= 2
-        scores = length * (4 if self.attention.scoring == "additive" else 1)
+        explicit = self.attention.scoring == "additive" or scheme_of(positions).uses("bias")
+        scores = length * (4 if explicit else 1)
         block = 16 * attentions * width + 2 * inner + attentions * self.attention.num_heads * scores
         return 4 * self.num_layers * block
 
@@ -100,7 +103,9 @@ RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre":
 class SelfBlock(nn.Module):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, width: int, config: StackConfig, positions: PositionScheme, layer: int = 0) -> None:
+    def __init__(
+        self, width: int, config: StackConfig, positions: PositionScheme | None = None, layer: int = 0
+    ) -> None:
         super().__init__()
         residual = RESIDUALS[config.norm]
         self.attention = SelfAttention(width, config.attention, positions, config.window(layer))
@@ -108,9 +113,16 @@ class SelfBlock(nn.Module):
         self.feed_forward = FeedForward(width, config.feed_forward)
         self.feed_forward_residual = residual(width, config)
 
-    def forward(self, x_BTD: Tensor, positions: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
-        """Transform whole sequences."""
-        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, positions, mask, causal))
+    @property
+    def added_by(self) -> list[nn.Module]:
+        """The last layer of each sub-layer, whose output is added to the residual stream."""
+        return [self.attention.output_projection, self.feed_forward.output_projection]
+
+    def forward(
+        self, x_BTD: Tensor, mask: Tensor | None = None, *, causal: bool = False, positions: Tensor | None = None
+    ) -> Tensor:
+        """Transform whole sequences; see `SelfAttention` for masks and positions."""
+        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, mask, causal=causal, positions=positions))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def prefill(self, x_BTD: Tensor, positions_T: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -134,21 +146,35 @@ class SelfBlock(nn.Module):
 class CrossBlock(nn.Module):
     """Causal self-attention, attention to the encoder's output, then the feed-forward network."""
 
-    def __init__(self, width: int, config: StackConfig, positions: PositionScheme, layer: int = 0) -> None:
+    def __init__(
+        self, width: int, config: StackConfig, positions: PositionScheme | None = None, layer: int = 0
+    ) -> None:
         super().__init__()
         residual = RESIDUALS[config.norm]
         self.attention = SelfAttention(width, config.attention, positions, config.window(layer))
         self.attention_residual = residual(width, config)
-        self.cross_attention = CrossAttention(width, config.attention)
+        self.cross_attention = MultiHeadAttention(width, config.attention)
         self.cross_residual = residual(width, config)
         self.feed_forward = FeedForward(width, config.feed_forward)
         self.feed_forward_residual = residual(width, config)
 
-    def forward(self, x_BTD: Tensor, positions_T: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
-        """Transform whole sequences; position t sees positions up to t, and all of the memory."""
-        key, value = self.cross_attention.keys_values(memory_BSD)
-        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, positions_T, None, True))
-        x_BTD = self.cross_residual(x_BTD, lambda y: self.cross_attention(y, key, value, memory_mask))
+    @property
+    def added_by(self) -> list[nn.Module]:
+        """The last layer of each sub-layer, whose output is added to the residual stream."""
+        attentions = (self.attention, self.cross_attention)
+        return [*(each.output_projection for each in attentions), self.feed_forward.output_projection]
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        memory_BSD: Tensor,
+        memory_mask: Tensor | None = None,
+        *,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Transform whole sequences; position t sees positions up to t, and all of the memory that the mask allows."""
+        x_BTD = self.attention_residual(x_BTD, lambda y: self.attention(y, causal=True, positions=positions))
+        x_BTD = self.cross_residual(x_BTD, lambda y: self.cross_attention(y, memory_BSD, mask=memory_mask))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -161,18 +187,6 @@ class CrossBlock(nn.Module):
 def final_norm(width: int, config: StackConfig) -> nn.Module:
     """Pre-norm stacks end in a norm of their own; post-norm blocks already do."""
     return make_norm(width, config) if config.norm == "pre" else nn.Identity()
-
-
-@torch.no_grad()
-def quieten(blocks: nn.ModuleList) -> None:
-    """Scale what the sub-layers of pre-norm blocks add at first by the root of their number (Radford et al., 2019).
-
-    Nothing normalises the sum itself in a pre-norm stack: without this it would drown the embeddings.
-    """
-    outputs = [each for name, each in blocks.named_modules() if name.endswith("output_projection")]
-    for output in outputs:
-        assert isinstance(output, nn.Linear)
-        output.weight.mul_(len(outputs) ** -0.5)
 
 
 def initialise(module: nn.Module) -> None:

@@ -19,31 +19,39 @@ KEYS_PER_BLOCK = 256
 FEWEST_COLUMNS = 32
 
 
-def attend_in_step(query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, scale: float) -> Tensor:
+def attend_in_step(
+    query_NHQK: Tensor,
+    key_NHSK: Tensor,
+    value_NHSV: Tensor,
+    mask_N1QS: Tensor,
+    scale: float,
+    bias_NHQS: Tensor | None = None,
+) -> Tensor:
     """Attention in a step of decoding on a CPU, by torch's fused kernel.
 
-    The mask is added to the scores, and every query must see some key.
+    The mask is added to the scores, and so is the bias if there is one; every query must see some key.
     """
     key_width, value_width = key_NHSK.shape[-1], value_NHSV.shape[-1]
     if key_width != value_width:  # what the kernel does not take
         width = max(key_width, value_width)
         query_NHQK, key_NHSK = (F.pad(each, (0, width - key_width)) for each in (query_NHQK, key_NHSK))
         value_NHSV = F.pad(value_NHSV, (0, width - value_width))
+    added = mask_N1QS if bias_NHQS is None else mask_N1QS + bias_NHQS
     if key_NHSK.shape[2] > KEYS_PER_BLOCK:
-        return _attend_in_blocks(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, scale)[..., :value_width]
-    output_NHQV = F.scaled_dot_product_attention(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, scale=scale)
+        return _attend_in_blocks(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, added, scale)[..., :value_width]
+    output_NHQV = F.scaled_dot_product_attention(query_NHQK, key_NHSK, value_NHSV, added, scale=scale)
     return output_NHQV[..., :value_width]
 
 
 def _attend_in_blocks(
-    query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, scale: float
+    query_NHQK: Tensor, key_NHSK: Tensor, value_NHSV: Tensor, mask_N1QS: Tensor, added: Tensor, scale: float
 ) -> Tensor:
-    """The same, with the blocks joined by their shares in the softmax."""
+    """The same, with the blocks joined by their shares in the softmax; `added` is the mask, with the bias if any."""
     outputs, logarithms = [], []
     for start in range(0, key_NHSK.shape[2], KEYS_PER_BLOCK):
         block = slice(start, start + KEYS_PER_BLOCK)
         output_NHQV, logarithm_NHQ = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query_NHQK, key_NHSK[:, :, block], value_NHSV[:, :, block], attn_mask=mask_N1QS[..., block], scale=scale
+            query_NHQK, key_NHSK[:, :, block], value_NHSV[:, :, block], attn_mask=added[..., block], scale=scale
         )
         outputs.append(output_NHQV)
         # The kernel gives 0 where a query sees no key of the block; the largest of its mask is -inf there, else 0.

@@ -35,10 +35,3 @@ def interpolate(table: Tensor, grid: Sequence[int]) -> Tensor:
             stretched = F.interpolate(columns, size=size, mode="bicubic", align_corners=False)
             table = stretched.reshape(length, *moved.shape[1:]).movedim(0, axis)
     return table
-
-
-def crop_or_tile(table: Tensor, grid: Sequence[int]) -> Tensor:
-    """A table cut to a smaller grid, or repeated over a larger one: what interpolation is to be compared with."""
-    for axis, length in enumerate(grid):
-        table = table.index_select(axis, torch.arange(length, device=table.device) % table.shape[axis])
-    return table

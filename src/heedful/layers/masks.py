@@ -15,6 +15,23 @@ def padding_mask(lengths_B: Tensor, length: int, *, always: bool = False) -> Ten
     return (torch.arange(length, device=lengths_B.device) < lengths_B[:, None])[:, None, None]
 
 
+def causal_mask(query_length: int, key_length: int, device: torch.device) -> Tensor:
+    """True where key position <= query position (paper, 3.2.3)."""
+    return torch.ones(query_length, key_length, dtype=torch.bool, device=device).tril()
+
+
+def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> Tensor:
+    """True where a key is fewer than `window` positions away from its query."""
+    return (query_positions[..., :, None] - key_positions[..., None, :]).abs() < window
+
+
+def by_head(mask: Tensor | None) -> Tensor | None:
+    """A mask in a shape that goes with scores B H T S: T S and B H T S do already, B T S is the same for all heads."""
+    if mask is not None and not 2 <= mask.dim() <= 4:
+        raise ValueError(f"a mask has the axes T S, B T S or B H T S, not the shape {tuple(mask.shape)}")
+    return mask[:, None] if mask is not None and mask.dim() == 3 else mask
+
+
 def added_to_scores(seen: Tensor) -> Tensor:
     """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)

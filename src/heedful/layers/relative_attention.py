@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig, Score, attend_explicit, split_heads
+from heedful.layers.attention import AttentionConfig, Score, attend_explicit
 from heedful.layers.blocks import PostNorm, StackConfig
 from heedful.layers.feed_forward import FeedForward
 from heedful.layers.kv_cache import LayerCache
+from heedful.layers.multi_head_attention import split_heads
 
 Stream = Literal["content", "query"]
 # From the scores B H T X of a table of distances to the scores B H T S of the keys.

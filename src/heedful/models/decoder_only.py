@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import FEWEST_ROWS, KeyValueCache, LayerCache, padded_length, rows_of, with_enough_rows
-from heedful.layers.positions import SCHEMES, PositionName
+from heedful.layers.positions import Positions
+from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.text.special_tokens import SpecialTokens
 
 
@@ -89,7 +89,7 @@ class DecoderOnlyConfig:
     vocabulary_size: int | None = None
     width: int = 768
     max_length: int = 1024
-    positions: PositionName = "learned"
+    positions: Positions = "learned"
     tied_output: bool = True
     embedding: EmbeddingConfig = field(default_factory=lambda: EmbeddingConfig(scaled=False))
     stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
@@ -107,7 +107,7 @@ class DecoderOnlyConfig:
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
-        return self.stack.activation_bytes(self.width, self.max_length, 1)
+        return self.stack.activation_bytes(self.width, self.max_length, 1, self.positions)
 
 
 class DecoderOnly(nn.Module):
@@ -119,12 +119,11 @@ class DecoderOnly(nn.Module):
         self.max_length = config.max_length
         width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
         assert vocabulary is not None
-        head_width = stack.attention.key_width or width // stack.attention.num_heads
-        self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        self.positions = stack_positions(config.positions, width, stack, config.max_length, causal=True)
         self.embedding = TokenEmbedding(
             nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
         )
-        self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
+        self.blocks = self_stack(width, stack, self.positions)
         self.norm = final_norm(width, stack)
         self.output = nn.Linear(width, vocabulary, bias=False)
         self.apply(initialise)
@@ -156,9 +155,7 @@ class DecoderOnly(nn.Module):
             mask = (documents_BT[:, :, None] == documents_BT[:, None])[:, None]
             positions = positions_in_documents(documents_BT)
         x_BTD = self.embedding(ids_BT, positions)
-        for block in self.blocks:
-            x_BTD = block(x_BTD, positions, mask, True)
-        return self.norm(x_BTD)
+        return self.norm(self.blocks(x_BTD, mask, causal=True, positions=positions))
 
     def forward(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each position."""
@@ -179,26 +176,19 @@ class DecoderOnly(nn.Module):
         self.positions.extend(length)
         source_BS = F.pad(source_BS, (0, length - source_BS.shape[1]))
         positions = self.positions.places(length, source_BS.device)
-        x_BTD = self.embedding(source_BS, positions)
-        keys, values = [], []
-        for block in cast(Sequence[SelfBlock], self.blocks):
-            x_BTD, key, value = block.prefill(x_BTD, positions)
-            keys.append(key)
-            values.append(value)
-        return PrefilledPrompts(torch.stack(keys), torch.stack(values), source_lengths_B)
+        keys, values = self.blocks.prefill(self.embedding(source_BS, positions), positions)
+        return PrefilledPrompts(keys, values, source_lengths_B)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> CausalState:
         """Preallocated room for that many prompts, samples of each, prompt tokens and new tokens."""
         length = source_length + target_length
         self.positions.extend(padded_length(length))
-        attention = cast(SelfBlock, self.blocks[0]).attention
-        shape = (len(self.blocks), attention.num_key_value_heads, attention.key_width, attention.value_width)
-        return CausalState(shape, num_sentences, beam, length, self.device)
+        return CausalState(self.blocks.cache_shape, num_sentences, beam, length, self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of the decoding state that a prompt takes, with so many samples, and tokens of it and after it."""
-        attention = cast(SelfBlock, self.blocks[0]).attention
-        position = 4 * len(self.blocks) * attention.num_key_value_heads * (attention.key_width + attention.value_width)
+        layers, heads, key_width, value_width = self.blocks.cache_shape
+        position = 4 * layers * heads * (key_width + value_width)
         return position * 2 * length * rows
 
     def step(self, tokens_R: Tensor, state: CausalState, rows_A: Tensor | None = None) -> Tensor:
@@ -206,15 +196,14 @@ class DecoderOnly(nn.Module):
         caches = state.begin_step()
         tokens_R1 = F.pad(tokens_R, (0, state.rows - len(tokens_R)))[:, None]
         x_RD = self.embedding(tokens_R1, caches[0].positions_NQ)[:, 0]
-        for block, cache in zip(cast(Sequence[SelfBlock], self.blocks), caches, strict=True):
-            x_RD = block.step(x_RD, cache)
+        x_RD = self.blocks.step(x_RD, caches)
         state.end_step()
         x_RD = x_RD[: len(tokens_R)]
         x_AD = x_RD if rows_A is None else x_RD[rows_A]
         return self.output(self.norm(with_enough_rows(x_AD)))[: len(x_AD)]
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""
+        """Make the model good for texts of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         self.positions.resize(length)
 

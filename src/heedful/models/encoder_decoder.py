@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
-from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
-from heedful.layers.positions import SCHEMES, PositionName, PositionScheme
+from heedful.layers.positions import Positions
+from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 from heedful.models.shortlist import ShortlistOutput
 from heedful.text.special_tokens import SpecialTokens
@@ -124,7 +124,7 @@ class EncoderDecoderConfig:
     vocabulary_size: int | None = None
     width: int = 512
     max_length: int = 256
-    positions: PositionName = "sinusoidal"
+    positions: Positions = "sinusoidal"
     shared_embeddings: bool = True
     tied_output: bool = True
     encoder: StackConfig = field(default_factory=StackConfig)
@@ -146,7 +146,10 @@ class EncoderDecoderConfig:
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts."""
         stacks = ((self.encoder, 1), (self.decoder, 2))
-        return max(stack.activation_bytes(self.width, self.max_length, attentions) for stack, attentions in stacks)
+        return max(
+            stack.activation_bytes(self.width, self.max_length, attentions, self.positions)
+            for stack, attentions in stacks
+        )
 
 
 class EncoderDecoder(nn.Module):
@@ -158,32 +161,26 @@ class EncoderDecoder(nn.Module):
         self.max_length = config.max_length
         width, vocabulary = config.width, config.vocabulary_size
         assert vocabulary is not None
-        source_positions, target_positions = (_positions(config, stack) for stack in (config.encoder, config.decoder))
+        length = table_length(config.max_length + 1)  # the end token comes on top
+        source_positions = stack_positions(config.positions, width, config.encoder, length)
+        target_positions = stack_positions(config.positions, width, config.decoder, length, causal=True)
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
         self.source_embedding = TokenEmbedding(source_table, source_positions, config.encoder.dropout, config.embedding)
         self.target_embedding = TokenEmbedding(target_table, target_positions, config.decoder.dropout, config.embedding)
-        self.encoder = nn.ModuleList(
-            SelfBlock(width, config.encoder, source_positions, layer) for layer in range(config.encoder.num_layers)
-        )
+        self.encoder = self_stack(width, config.encoder, source_positions)
         self.encoder_norm = final_norm(width, config.encoder)
-        self.decoder = nn.ModuleList(
-            CrossBlock(width, config.decoder, target_positions, layer) for layer in range(config.decoder.num_layers)
-        )
+        self.decoder = cross_stack(width, config.decoder, target_positions)
         self.decoder_norm = final_norm(width, config.decoder)
         self.output = nn.Linear(width, vocabulary, bias=config.output_bias)
         if config.tied_output:
             self.output.weight = target_table.weight
         self.shortlist: ShortlistOutput | None = None
         self.apply(initialise)
-        for blocks, stack in ((self.encoder, config.encoder), (self.decoder, config.decoder)):
-            if stack.norm == "pre":
-                quieten(blocks)
-
-    @property
-    def decoder_blocks(self) -> Sequence[CrossBlock]:
-        """The decoder's blocks, with their type."""
-        return cast(Sequence[CrossBlock], self.decoder)
+        if config.encoder.norm == "pre":
+            quieten(self.encoder)
+        if config.decoder.norm == "pre":
+            quieten(self.decoder)
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -200,18 +197,14 @@ class EncoderDecoder(nn.Module):
         self.source_embedding.positions.extend(source_BS.shape[1])
         positions_S = self.source_embedding.positions.places(source_BS.shape[1], source_BS.device)
         x_BSD = self.source_embedding(source_BS, positions_S)
-        for block in self.encoder:
-            x_BSD = block(x_BSD, positions_S, mask)
-        return self.encoder_norm(x_BSD)
+        return self.encoder_norm(self.encoder(x_BSD, mask, positions=positions_S))
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """The decoder's output, before the output layer."""
         self.target_embedding.positions.extend(target_BT.shape[1])
         positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
         x_BTD = self.target_embedding(target_BT, positions_T)
-        for block in self.decoder:
-            x_BTD = block(x_BTD, positions_T, memory_BSD, memory_mask)
-        return self.decoder_norm(x_BTD)
+        return self.decoder_norm(self.decoder(x_BTD, memory_BSD, memory_mask, positions=positions_T))
 
     def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
         """The decoder's output for whole batches; `target_BT` starts with the start token."""
@@ -226,21 +219,20 @@ class EncoderDecoder(nn.Module):
         """Encode sentences and compute their cross-attention keys and values, once."""
         source_BS = F.pad(source_BS, (0, padded_length(source_BS.shape[1]) - source_BS.shape[1]))
         memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
-        keys_values = [block.cross_attention.keys_values(memory_BSD) for block in self.decoder_blocks]
         own_tokens = self.shortlist.own_tokens(source_BS) if self.shortlist else None
-        return Prefilled(keys_values, source_lengths_B, own_tokens)
+        return Prefilled(self.decoder.keys_values(memory_BSD), source_lengths_B, own_tokens)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> EncoderDecoderState:
         """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
-        attention = self.decoder_blocks[0].cross_attention
-        shape = (len(self.decoder), attention.num_key_value_heads, attention.key_width, attention.value_width)
-        return EncoderDecoderState(shape, (num_sentences, beam, source_length), self.device, self.shortlist)
+        return EncoderDecoderState(
+            self.decoder.cache_shape, (num_sentences, beam, source_length), self.device, self.shortlist
+        )
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
-        attention = self.decoder_blocks[0].cross_attention
-        position = 4 * len(self.decoder) * attention.num_key_value_heads * (attention.key_width + attention.value_width)
+        layers, heads, key_width, value_width = self.decoder.cache_shape
+        position = 4 * layers * heads * (key_width + value_width)
         # Self-attention for every row, cross-attention once a sentence.
         return position * length * (rows + 1)
 
@@ -253,9 +245,7 @@ class EncoderDecoder(nn.Module):
         tokens_A = tokens_R if rows_A is None else tokens_R[rows_A]
         tokens, positions = with_enough_rows(tokens_A), with_enough_rows(view.positions_R)
         x_AD = self.target_embedding(tokens[:, None], positions[:, None])[:, 0]
-        for block, cache, key, value in zip(self.decoder_blocks, view.caches, view.keys, view.values, strict=True):
-            x_AD = block.step(x_AD, cache, key, value, view.source_mask)
-        x_AD = self.decoder_norm(x_AD)
+        x_AD = self.decoder_norm(self.decoder.step(x_AD, view.caches, view.keys, view.values, view.source_mask))
         if self.shortlist and state.columns:
             logits_AV = self.shortlist.logits(x_AD, state.columns, view.caches[0])
         else:
@@ -272,13 +262,7 @@ class EncoderDecoder(nn.Module):
         return None if self.target_embedding.positions.extends else self.max_length
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for sequences of up to `length` (see `layers/positions.py` for the rule)."""
+        """Make the model good for sequences of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         for embedding in (self.source_embedding, self.target_embedding):
             embedding.positions.resize(table_length(length + 1))
-
-
-def _positions(config: EncoderDecoderConfig, stack: StackConfig) -> PositionScheme:
-    head_width = stack.attention.key_width or config.width // stack.attention.num_heads
-    # The end token comes on top.
-    return SCHEMES[config.positions](config.width, head_width, table_length(config.max_length + 1))

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
-from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.masks import padding_mask
-from heedful.layers.positions import SCHEMES, PositionName
+from heedful.layers.positions import Positions
+from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.text.special_tokens import SpecialTokens
 
 Pooling = Literal["class_token", "mean"]
@@ -57,7 +58,7 @@ class EncoderOnlyConfig:
     vocabulary_size: int | None = None
     width: int = 768
     max_length: int = 512
-    positions: PositionName = "learned"
+    positions: Positions = "learned"
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
     pooling: Pooling = "mean"
@@ -93,7 +94,9 @@ class EncoderOnlyConfig:
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs in training."""
-        return self.stack.activation_bytes(self.width, self.max_length, 1) + 4 * self.width * (self.convolution + 2)
+        return self.stack.activation_bytes(self.width, self.max_length, 1, self.positions) + 4 * self.width * (
+            self.convolution + 2
+        )
 
 
 class MaskedTransform(nn.Module):
@@ -118,13 +121,12 @@ class EncoderOnly(nn.Module):
         self.max_length = config.max_length
         width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
         assert vocabulary is not None
-        head_width = stack.attention.key_width or width // stack.attention.num_heads
-        self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
+        self.positions = stack_positions(config.positions, width, stack, config.max_length)
         self.embedding = TokenEmbedding(
             nn.Embedding(vocabulary, width), self.positions, stack.dropout, config.embedding
         )
         self.neighbourhood = Neighbourhood(width, config.convolution) if config.convolution else None
-        self.blocks = nn.ModuleList(SelfBlock(width, stack, self.positions, layer) for layer in range(stack.num_layers))
+        self.blocks = self_stack(width, stack, self.positions)
         self.norm = final_norm(width, stack)
         pooled = config.pooler and config.head in ("classes", "none")
         self.pooler = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if pooled else nn.Identity()
@@ -167,9 +169,7 @@ class EncoderOnly(nn.Module):
         x_BTD = self.embedding(ids_BT, positions_T, segments_BT)
         if self.neighbourhood is not None:
             x_BTD = self.neighbourhood(x_BTD, lengths_B)
-        for block in self.blocks:
-            x_BTD = block(x_BTD, positions_T, mask)
-        return self.norm(x_BTD)
+        return self.norm(self.blocks(x_BTD, mask, positions=positions_T))
 
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
         """Replace a share of the tokens behind the class token by the mask token."""
@@ -201,6 +201,6 @@ class EncoderOnly(nn.Module):
         return self.output(self.transform(self.features(hidden_BTD, lengths_B)))
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for texts of up to `length` (see `layers/positions.py` for the rule)."""
+        """Make the model good for texts of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         self.positions.resize(length)

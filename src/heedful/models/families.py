@@ -13,6 +13,7 @@ from torch import nn
 
 from heedful.config import shown
 from heedful.errors import UserError
+from heedful.layers.positions import scheme_of
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
@@ -74,8 +75,8 @@ def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
 
 def _computed(settings: Any) -> int:
     """Numbers in the table that a scheme of positions computes, at most."""
-    computes = getattr(settings, "positions", "none") in ("sinusoidal", "sinusoid_halves", "rotary")
-    return settings.max_length * settings.width if computes else 0
+    positions = getattr(settings, "positions", None)
+    return settings.max_length * settings.width if positions and scheme_of(positions).computes_table else 0
 
 
 FAMILIES = {

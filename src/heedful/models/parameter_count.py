@@ -6,6 +6,8 @@ from torch import nn
 
 from heedful.layers.blocks import StackConfig
 from heedful.layers.kv_cache import table_length
+from heedful.layers.positions import config_of, scheme_of
+from heedful.layers.stacks import position_sizes
 from heedful.models.encoder_decoder import EncoderDecoderConfig
 
 # The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).
@@ -17,14 +19,19 @@ def formula(config: EncoderDecoderConfig) -> int:
     assert config.vocabulary_size is not None
     width, embedding = config.width, config.embedding
     tables = 1 + (not config.shared_embeddings) + (not config.tied_output)
-    learned = table_length(config.max_length + 1) if config.positions == "learned" else 0
     return (
         tables * config.vocabulary_size * width
         + config.output_bias * config.vocabulary_size
-        + 2 * width * (learned + embedding.segments + 2 * embedding.norm)
+        + 2 * width * (embedding.segments + 2 * embedding.norm)
+        + sum(_position_formula(config, stack) for stack in (config.encoder, config.decoder))
         + stack_formula(width, config.encoder, attentions=1)
         + stack_formula(width, config.decoder, attentions=2)
     )
+
+
+def _position_formula(config: EncoderDecoderConfig, stack: StackConfig) -> int:
+    sizes = position_sizes(config.width, stack, table_length(config.max_length + 1))
+    return scheme_of(config.positions).num_parameters(sizes, config_of(config.positions))
 
 
 def stack_formula(width: int, config: StackConfig, attentions: int) -> int:

@@ -16,7 +16,7 @@ from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.global_attention import GlobalScoring
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
-from heedful.layers.positions import PositionScheme
+from heedful.layers.positions import PositionScheme, PositionSizes
 from heedful.layers.recurrent import CellName
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder, RecurrentStackConfig
 from heedful.text.special_tokens import SpecialTokens
@@ -158,7 +158,7 @@ class Recurrent(nn.Module):
         self.max_length = config.max_length
         width, hidden, vocabulary = config.width, config.hidden_width, config.vocabulary_size
         assert vocabulary is not None
-        no_positions = PositionScheme(width, width, config.max_length)
+        no_positions = PositionScheme(PositionSizes(width, width, config.max_length))
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)
         self.source_embedding = TokenEmbedding(source_table, no_positions, config.encoder.dropout)

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
-from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
+from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import GridNeighbourhood
 from heedful.layers.dropout import Dropout
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.grid_positions import GridPositions
 from heedful.layers.patches import PatchEmbedding, patch_grid
-from heedful.layers.positions import PositionScheme
+from heedful.layers.positions import PositionScheme, PositionSizes
+from heedful.layers.stacks import quieten, self_stack
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,8 @@ class Vision(nn.Module):
         self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
-        scheme = PositionScheme(width, width, config.length)  # the blocks themselves know no positions
-        self.blocks = nn.ModuleList(SelfBlock(width, stack, scheme, layer) for layer in range(stack.num_layers))
+        scheme = PositionScheme(PositionSizes(width, width, config.length))  # the blocks themselves know no positions
+        self.blocks = self_stack(width, stack, scheme)
         self.norm = final_norm(width, stack)
         self.output = nn.Linear(width, config.num_classes) if config.num_classes else nn.Identity()
         self.apply(initialise)
@@ -197,10 +198,7 @@ class Vision(nn.Module):
         if self.neighbourhood is not None:
             x_BTD = self.neighbourhood(x_BTD, grid, self.config.finer(grid))
         x_BTD = self.dropout(self.class_token(x_BTD))
-        places_T = torch.arange(x_BTD.shape[1], device=x_BTD.device)
-        for block in self.blocks:
-            x_BTD = block(x_BTD, places_T, None)
-        return self.norm(x_BTD)
+        return self.norm(self.blocks(x_BTD))
 
     def hidden(self, pixels: Tensor) -> Tensor:
         """What the head is applied to, B D: the class token, or the mean of all patches."""

@@ -11,11 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.layers.attention import causal_mask
 from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
 from heedful.layers.kv_cache import padded_length, with_enough_rows
-from heedful.layers.masks import left_to_right_mask
+from heedful.layers.masks import causal_mask, left_to_right_mask
 from heedful.layers.relative_attention import RelativeBlock, Seen, Sight, distance_sinusoids, relative_shift, step_sight
 from heedful.models.decoder_only import CausalState, PrefilledPrompts
 from heedful.models.xlnet_config import XLNetConfig

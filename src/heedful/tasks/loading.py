@@ -30,9 +30,10 @@ def load(
 ) -> Pipeline:
     """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
 
-    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled. With the
-    precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a CPU, from a width of
-    256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful shortlist`).
+    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled; biases by distance
+    have no limit. With the precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a
+    CPU, from a width of 256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful
+    shortlist`).
     """
     from heedful.layers.int8_linear import with_int8_weights
     from heedful.machine.devices import choose_device

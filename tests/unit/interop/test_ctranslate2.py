@@ -106,6 +106,7 @@ REFUSED = {
     "share keys and values": {"encoder": stack(2, 4, {"num_key_value_heads": 2, "key_width": 6})},
     "only a window": {"both": {"local_window": 3}},
     "rotary positions": {"positions": "rotary", "both": {"attention": {"key_width": 6}}},
+    "alibi positions": {"positions": "alibi"},
     "epsilon of the decoder's own": {"decoder": stack(3, 2, norm_epsilon=1e-3)},
     "normalised embeddings": {"embedding": EmbeddingConfig(norm=True)},
 }

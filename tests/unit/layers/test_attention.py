@@ -6,15 +6,14 @@ import torch
 from heedful.errors import UserError
 from heedful.layers.attention import (
     AttentionConfig,
-    CrossAttention,
     Scoring,
-    SelfAttention,
     attend_explicit,
     attend_fused,
     attention_weights,
-    mixed,
 )
-from heedful.layers.positions import PositionScheme
+from heedful.layers.blockwise_attention import mixed
+from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention
+from heedful.layers.positions import PositionScheme, PositionSizes
 
 B, H, T, S, K, V = 3, 5, 7, 11, 13, 17
 
@@ -87,26 +86,26 @@ def test_attention_dropout_keeps_the_expected_output() -> None:
 
 def test_widths_of_keys_and_values_are_free() -> None:
     config = AttentionConfig(num_heads=3, key_width=5, value_width=7)
-    attention = SelfAttention(11, config, PositionScheme(11, 5, 13))
+    attention = SelfAttention(11, config, PositionScheme(PositionSizes(11, 5, 13)))
     assert attention.query_key_value_projection.weight.shape == (3 * (5 + 5 + 7), 11)
-    assert attention(torch.randn(2, 13, 11), torch.arange(13), None, True).shape == (2, 13, 11)
-    cross = CrossAttention(11, config)
+    assert attention(torch.randn(2, 13, 11), causal=True).shape == (2, 13, 11)
+    cross = MultiHeadAttention(11, config)
     key, value = cross.keys_values(torch.randn(2, 13, 11))
     assert (key.shape, value.shape) == ((2, 3, 13, 5), (2, 3, 13, 7))
 
 
 def test_the_scale_is_a_setting() -> None:
-    scaled = SelfAttention(12, AttentionConfig(num_heads=3), PositionScheme(12, 4, 7))
-    unscaled = SelfAttention(12, AttentionConfig(num_heads=3, scaled=False), PositionScheme(12, 4, 7))
+    scaled = SelfAttention(12, AttentionConfig(num_heads=3), PositionScheme(PositionSizes(12, 4, 7)))
+    unscaled = SelfAttention(12, AttentionConfig(num_heads=3, scaled=False), PositionScheme(PositionSizes(12, 4, 7)))
     assert (scaled.scale, unscaled.scale) == (0.5, 1.0)
     unscaled.load_state_dict(scaled.state_dict())
     x = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(4))
-    assert not torch.allclose(scaled(x, torch.arange(7), None, False), unscaled(x, torch.arange(7), None, False))
+    assert not torch.allclose(scaled(x), unscaled(x))
 
 
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:
     with pytest.raises(UserError, match="cannot be split over 5 heads"):
-        SelfAttention(12, AttentionConfig(num_heads=5), PositionScheme(12, 2, 7))
+        SelfAttention(12, AttentionConfig(num_heads=5), PositionScheme(PositionSizes(12, 2, 7)))
 
 
 @pytest.mark.parametrize("mask_name", masks())

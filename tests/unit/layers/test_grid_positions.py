@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from heedful.layers.grid_positions import GridPositions, crop_or_tile, interpolate
+from heedful.layers.grid_positions import GridPositions, interpolate
 
 
 def table(*grid: int) -> torch.Tensor:
@@ -38,12 +38,3 @@ def test_a_place_keeps_its_meaning_on_a_finer_grid() -> None:
     # The usual cubic curve follows a straight line to an eighth of a step.
     expected = torch.stack([rows / 32, columns / 24], -1)
     torch.testing.assert_close(doubled[inner], expected[inner], rtol=0, atol=0.13 / 24)
-
-
-def test_crop_or_tile() -> None:
-    given = table(5, 7)
-    assert torch.equal(crop_or_tile(given, (3, 2)), given[:3, :2])
-    assert torch.equal(crop_or_tile(given, (5, 7)), given)
-    tiled = crop_or_tile(given, (11, 9))
-    assert torch.equal(tiled[5:10, :7], given)
-    assert torch.equal(tiled[10, 7:], given[0, :2])

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.positions import SCHEMES, LearnedPositions, RotaryPositions, SinusoidalPositions
+from heedful.layers.positions import SCHEMES, LearnedPositions, PositionSizes, RotaryPositions, SinusoidalPositions
 
 
 def test_sinusoids_follow_the_formula_of_the_paper() -> None:
-    table = SinusoidalPositions(10, 5, 13).table
+    table = SinusoidalPositions(PositionSizes(10, 5, 13)).table
     for position in (0, 1, 12):
         for i in range(5):
             angle = position / 10000 ** (2 * i / 10)
@@ -17,11 +17,11 @@ def test_sinusoids_follow_the_formula_of_the_paper() -> None:
 
 
 def test_an_odd_width_is_fine() -> None:
-    assert torch.isfinite(SinusoidalPositions(7, 7, 5).table).all()
+    assert torch.isfinite(SinusoidalPositions(PositionSizes(7, 7, 5)).table).all()
 
 
 def test_sinusoids_extend_without_changing() -> None:
-    scheme = SinusoidalPositions(6, 3, 11)
+    scheme = SinusoidalPositions(PositionSizes(6, 3, 11))
     before = scheme.table.clone()
     scheme.extend(29)
     assert scheme.table.shape == (29, 6)
@@ -29,7 +29,7 @@ def test_sinusoids_extend_without_changing() -> None:
 
 
 def test_learned_tables_interpolate_between_their_ends() -> None:
-    scheme = LearnedPositions(3, 3, 5)
+    scheme = LearnedPositions(PositionSizes(3, 3, 5))
     before = scheme.table.detach().clone()
     scheme.resize(9)
     assert scheme.table.shape == (9, 3)
@@ -39,7 +39,7 @@ def test_learned_tables_interpolate_between_their_ends() -> None:
 
 
 def test_rotary_scores_depend_on_the_distance_only() -> None:
-    scheme = RotaryPositions(8, 8, 31)
+    scheme = RotaryPositions(PositionSizes(8, 8, 31))
     query, key = torch.randn(2, 1, 1, 1, 8, generator=torch.Generator().manual_seed(1))
 
     def score(query_position: int, key_position: int) -> float:
@@ -53,7 +53,7 @@ def test_rotary_scores_depend_on_the_distance_only() -> None:
 
 @pytest.mark.parametrize("positions", [torch.arange(11), torch.tensor([[3], [1], [7]])])
 def test_rotation_and_its_gradient_are_those_of_complex_numbers(positions: torch.Tensor) -> None:
-    scheme = RotaryPositions(30, 10, 13)
+    scheme = RotaryPositions(PositionSizes(30, 10, 13))
     generator = torch.Generator().manual_seed(1)
     packed_BTX = torch.randn(3, positions.shape[-1], 30, generator=generator, requires_grad=True)
     x_BHTK = packed_BTX.unflatten(-1, (3, 10)).transpose(1, 2)
@@ -70,23 +70,23 @@ def test_rotation_and_its_gradient_are_those_of_complex_numbers(positions: torch
 
 
 def test_rotary_angles_are_squeezed_into_the_trained_range() -> None:
-    scheme = RotaryPositions(8, 8, 16)
+    scheme = RotaryPositions(PositionSizes(8, 8, 16))
     last = scheme.cosines[8].clone()
     scheme.resize(32)
     torch.testing.assert_close(scheme.cosines[16], last)
     scheme.resize(8)  # a shorter use needs no change
-    torch.testing.assert_close(scheme.cosines, RotaryPositions(8, 8, 16).cosines[:8])
+    torch.testing.assert_close(scheme.cosines, RotaryPositions(PositionSizes(8, 8, 16)).cosines[:8])
 
 
 def test_rotary_needs_an_even_width() -> None:
     with pytest.raises(UserError, match="even key width"):
-        RotaryPositions(9, 3, 5)
+        RotaryPositions(PositionSizes(9, 3, 5))
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_one_row_at_its_own_position_equals_the_whole_sequence(name: str) -> None:
     torch.manual_seed(1)
-    scheme = SCHEMES[name](12, 4, 17)
+    scheme = SCHEMES[name](PositionSizes(12, 4, 17))
     x = torch.randn(3, 17, 12)
     heads = torch.randn(3, 5, 17, 4)
     whole, turned = scheme.add(x, torch.arange(17)), scheme.rotate(heads, torch.arange(17))

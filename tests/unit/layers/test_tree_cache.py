@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.layers.attention import AttentionConfig, SelfAttention
-from heedful.layers.positions import RotaryPositions
+from heedful.layers.attention import AttentionConfig
+from heedful.layers.multi_head_attention import SelfAttention
+from heedful.layers.positions import SCHEMES, PositionSizes
 from heedful.layers.tree_cache import TreeCache
 
 SENTENCES, BEAM, WIDTH, HEADS, STEPS = 3, 5, 28, 2, 13
@@ -16,15 +17,17 @@ def new_cache() -> TreeCache:
     return TreeCache((1, HEADS, WIDTH // HEADS, WIDTH // HEADS), SENTENCES, BEAM, torch.device("cpu"))
 
 
-def new_layer(window: int | None) -> SelfAttention:
+def new_layer(window: int | None, scheme: str) -> SelfAttention:
     torch.manual_seed(7)
-    positions = RotaryPositions(WIDTH, WIDTH // HEADS, 64)
+    positions = SCHEMES[scheme](PositionSizes(WIDTH, WIDTH // HEADS, 64, HEADS, causal=True))
+    for parameter in positions.parameters():
+        torch.nn.init.normal_(parameter)
     return SelfAttention(WIDTH, AttentionConfig(HEADS), positions, window).eval()
 
 
 def alone(layer: SelfAttention, history: list[Tensor]) -> Tensor:
     x_1TD = torch.stack(history)[None]
-    return layer(x_1TD, torch.arange(len(history)), None, True)[0, -1]
+    return layer(x_1TD, causal=True)[0, -1]
 
 
 @given(
@@ -35,11 +38,14 @@ def alone(layer: SelfAttention, history: list[Tensor]) -> Tensor:
     ),
     st.sampled_from([None, 4]),
     st.integers(1, STEPS - 2),
+    st.sampled_from(["rotary", "alibi", "relative_buckets"]),
 )
 @settings(max_examples=20)
 @torch.no_grad()
-def test_same_as_histories_of_their_own(parents: list[list[int]], window: int | None, restart: int) -> None:
-    layer, cache = new_layer(window), new_cache()
+def test_same_as_histories_of_their_own(
+    parents: list[list[int]], window: int | None, restart: int, scheme: str
+) -> None:
+    layer, cache = new_layer(window, scheme), new_cache()
     histories: list[list[Tensor]] = [[] for _ in range(SENTENCES * BEAM)]
     generator = torch.Generator().manual_seed(11)
     for step in range(STEPS):

@@ -29,7 +29,7 @@ def test_embeddings_are_scaled_by_the_root_of_the_width() -> None:
 
 def test_a_pre_norm_stack_begins_quietly() -> None:
     def spread(network: EncoderDecoder) -> float:
-        return network.decoder_blocks[0].feed_forward.output_projection.weight.std().item()
+        return network.decoder[0].feed_forward.output_projection.weight.std().item()
 
     assert spread(model("pre")) == pytest.approx(spread(model("post")) / (3 * 3) ** 0.5, rel=1e-5)
 
@@ -42,7 +42,7 @@ def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
     assert logits.shape == (2, 11, 53)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative_buckets", "none"])
 def test_a_resized_model_takes_longer_sequences(positions: str) -> None:
     network = model(positions=positions)
     long = torch.randint(3, 53, (2, 97)), torch.tensor([97, 71]), torch.randint(3, 53, (2, 89))

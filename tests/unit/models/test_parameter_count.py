@@ -19,6 +19,7 @@ def config(preset: str, **changes) -> EncoderDecoderConfig:
         {"shared_embeddings": False},
         {"tied_output": False, "positions": "learned"},
         {"decoder": {"num_layers": 2, "norm": "pre", "attention": {"key_width": 24, "value_width": 40}}},
+        {"positions": {"scheme": "relative_buckets", "num_buckets": 14}, "decoder": {"attention": {"num_heads": 2}}},
         {"output_bias": True, "embedding": {"segments": 3, "norm": True}, "encoder": {"norm_kind": "rms"}},
         {"encoder": {"attention": {"num_key_value_heads": 2, "bias": False, "scoring": "additive"}}},
         {"decoder": {"feed_forward": {"activation": "swiglu", "bias": False}}},

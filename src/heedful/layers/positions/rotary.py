@@ -1,0 +1,138 @@
+"""Queries and keys turned by angles in proportion to their position (Su et al., 2021)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from heedful.config import require
+from heedful.errors import UserError
+from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes
+
+
+@dataclass(frozen=True)
+class RotaryScaling:
+    """How angles are made smaller, so that a model reaches `factor` times as far as without.
+
+    `linear` divides all angles by the factor (Chen et al., 2023). `ntk` raises the base, which leaves the fastest
+    angles as they are and divides the slowest by the factor. `llama3` leaves wavelengths that fit at least
+    `high_frequency_factor` times into the `original_length` as they are, divides those that fit fewer than
+    `low_frequency_factor` times, and blends in between.
+    """
+
+    kind: Literal["linear", "ntk", "llama3"]
+    factor: float
+    low_frequency_factor: float = 1.0
+    high_frequency_factor: float = 4.0
+    original_length: int = 8192
+
+    def __post_init__(self) -> None:
+        require(self.factor, "positions.scaling.factor", 1)
+        require(self.original_length, "positions.scaling.original_length", 1)
+        require(self.low_frequency_factor, "positions.scaling.low_frequency_factor", 0)
+        if not self.high_frequency_factor > self.low_frequency_factor:
+            raise UserError("positions.scaling.high_frequency_factor must be above low_frequency_factor")
+
+    def base(self, base: float, head_width: int) -> float:
+        """The base that the angles are powers of."""
+        if self.kind != "ntk" or head_width == 2:  # a single angle has no slowest one
+            return base
+        return base * self.factor ** (head_width / (head_width - 2))
+
+    def rates(self, rates: Tensor) -> Tensor:
+        """The angle per position of each pair."""
+        if self.kind == "ntk":
+            return rates
+        if self.kind == "linear":
+            return rates / self.factor
+        low, high = self.low_frequency_factor, self.high_frequency_factor
+        turns = self.original_length * rates / (2 * math.pi)
+        kept = ((turns - low) / (high - low)).clamp(0, 1)
+        return kept * rates + (1 - kept) * rates / self.factor
+
+
+@dataclass(frozen=True)
+class RotaryConfig(PositionConfig):
+    """The base, whose powers are the wavelengths, and a scaling, if there is one."""
+
+    scheme: str = "rotary"
+    base: float = 10000.0
+    scaling: RotaryScaling | None = None
+
+    def __post_init__(self) -> None:
+        if not self.base > 1:
+            raise UserError(f"positions.base is {self.base}, but must be above 1")
+
+
+class RotaryPositions(PositionScheme):
+    """Each pair of elements of a query or key, turned by an angle of its own per position."""
+
+    config_class = RotaryConfig
+    extends = False
+    computes_table = True
+    cosines: Tensor
+    sines: Tensor
+
+    def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:
+        super().__init__(sizes, config)
+        config = config or RotaryConfig()
+        assert isinstance(config, RotaryConfig)
+        self.base, self.scaling = config.base, config.scaling
+        if sizes.head_width % 2 or sizes.head_width < 2:
+            raise UserError(f"rotary positions need an even key width per head, not {sizes.head_width}")
+        cosines, sines = self._tables(sizes.length)
+        self.register_buffer("cosines", cosines, persistent=False)
+        self.register_buffer("sines", sines, persistent=False)
+
+    def _tables(self, length: int) -> tuple[Tensor, Tensor]:
+        # Beyond the trained length positions are squeezed into the range that was seen in training.
+        step = min(1.0, self.sizes.length / length)
+        positions = torch.arange(length, dtype=torch.float64)[:, None] * step
+        angles = positions * self.rates()
+        return angles.cos().float(), angles.sin().float()
+
+    def rates(self) -> Tensor:
+        """The angle per position of each pair, K/2."""
+        width = self.sizes.head_width
+        base = self.scaling.base(self.base, width) if self.scaling else self.base
+        half = torch.arange(0, width, 2, dtype=torch.float64)
+        rates = torch.exp(half * (-math.log(base) / width))
+        return self.scaling.rates(rates) if self.scaling else rates
+
+    def rotate(self, x_BHTK: Tensor, positions: Tensor) -> Tensor:
+        cosine, sine = self.cosines[positions], self.sines[positions]
+        if positions.dim() == 2:  # B 1 K/2 -> B 1 1 K/2: the same for every head
+            cosine, sine = cosine[:, None], sine[:, None]
+        return _Turn.apply(x_BHTK, cosine, sine)  # type: ignore[no-untyped-call]
+
+    def resize(self, length: int) -> None:
+        super().resize(length)
+        cosines, sines = self._tables(length)
+        self.cosines, self.sines = cosines.to(self.cosines), sines.to(self.sines)
+
+
+def _turn(x_BHTK: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Each pair of an element of the first half and one of the second, turned by an angle."""
+    turned = torch.empty_like(x_BHTK)
+    (first, second), (turned_first, turned_second) = x_BHTK.chunk(2, dim=-1), turned.chunk(2, dim=-1)
+    torch.mul(first, cosine, out=turned_first).addcmul_(second, sine, value=-1)
+    torch.mul(second, cosine, out=turned_second).addcmul_(first, sine)
+    return turned
+
+
+class _Turn(torch.autograd.Function):
+    """`_turn`, whose gradient is turned back: half of the passes that torch would take by itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x_BHTK: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        ctx.save_for_backward(cosine, sine)
+        return _turn(x_BHTK, cosine, sine)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        cosine, sine = ctx.saved_tensors
+        return _turn(gradients[0], cosine, -sine), None, None

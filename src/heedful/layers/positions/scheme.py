@@ -1,0 +1,95 @@
+"""What all position schemes have in common: their settings, and the three hooks by which a model uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class PositionConfig:
+    """The settings of a position scheme that has none but its name; a scheme with more has a subclass of its own."""
+
+    scheme: str
+
+    def __str__(self) -> str:
+        return self.scheme
+
+
+@dataclass(frozen=True)
+class PositionSizes:
+    """The sizes of the stack that a scheme serves: widths, the longest sequence, and heads.
+
+    In a decoder (`causal`) no key comes after its query.
+    """
+
+    width: int
+    head_width: int
+    length: int
+    num_heads: int = 1
+    causal: bool = False
+
+
+class PositionScheme(nn.Module):
+    """No positions at all, and the interface of all schemes.
+
+    A scheme overrides one or more of three hooks: `add`, `rotate` and `bias`.
+    """
+
+    config_class: ClassVar[type[PositionConfig]] = PositionConfig
+    # Whether sequences may be longer than `length`; the scheme then grows as needed.
+    extends: ClassVar[bool] = True
+    # Whether the scheme computes a table with a row for every position, which settings alone can make very large.
+    computes_table: ClassVar[bool] = False
+
+    def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.length = sizes.length
+
+    @classmethod
+    def uses(cls, hook: Literal["add", "rotate", "bias"]) -> bool:
+        """Whether the scheme does anything in one of its hooks."""
+        return getattr(cls, hook) is not getattr(PositionScheme, hook)
+
+    @classmethod
+    def num_parameters(cls, sizes: PositionSizes, config: PositionConfig) -> int:
+        """The number of parameters of such a scheme."""
+        return 0
+
+    def add(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
+        """The embeddings with what the scheme adds to them; positions are T, or B 1 in a decoding step."""
+        return x_BTD
+
+    def rotate(self, x_BHTK: Tensor, positions: Tensor) -> Tensor:
+        """The queries or keys as the scheme rotates them."""
+        return x_BHTK
+
+    def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
+        """What is added to the scores of self-attention, H T S, or B H T S where positions differ between rows.
+
+        Query positions are T or B T, and key positions S or B S; None adds nothing, and costs nothing.
+        """
+        return None
+
+    def resize(self, length: int) -> None:
+        """Make the scheme good for sequences of up to `length`."""
+        self.length = length
+
+    def places(self, length: int, device: torch.device) -> Tensor:
+        """The positions of a padded sequence; padding beyond the scheme's reach stands at its last position."""
+        places_T = torch.arange(length, device=device)
+        return places_T if self.extends or length <= self.length else places_T.clamp_(max=self.length - 1)
+
+    def extend(self, length: int) -> None:
+        """Make sure that a scheme that knows no limit (`extends`) reaches up to `length`."""
+        if self.extends and length > self.length:
+            self.resize(length)
+
+
+def distances(query_positions: Tensor, key_positions: Tensor) -> Tensor:
+    """T S or B T S: how far each key is after its query; before it, the distance is negative."""
+    return key_positions[..., None, :] - query_positions[..., :, None]
