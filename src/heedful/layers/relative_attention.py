@@ -18,6 +18,7 @@ from heedful.layers.feed_forward import FeedForward
 from heedful.layers.kv_cache import LayerCache
 
 Stream = Literal["content", "query"]
+STREAMS: tuple[Stream, ...] = ("content", "query")
 # From the scores B H T X of a table of distances to the scores B H T S of the keys.
 Align = Callable[[Tensor], Tensor]
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, Score, float], Tensor]

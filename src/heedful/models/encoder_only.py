@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
@@ -143,6 +145,10 @@ class EncoderOnly(nn.Module):
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {"self": [block.attention.attend for block in cast(Sequence[SelfBlock], self.blocks)]}
 
     @property
     def device(self) -> torch.device:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.convolutions import GridNeighbourhood
 from heedful.layers.dropout import Dropout
@@ -181,6 +182,10 @@ class Vision(nn.Module):
         self.apply(initialise)
         if stack.norm == "pre":
             quieten(self.blocks)
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {"self": [block.attention.attend for block in cast(Sequence[SelfBlock], self.blocks)]}
 
     @property
     def device(self) -> torch.device:
