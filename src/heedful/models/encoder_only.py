@@ -146,6 +146,11 @@ class EncoderOnly(nn.Module):
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
 
+    @property
+    def head_modules(self) -> tuple[nn.Module, ...]:
+        """The head: what makes answers of features."""
+        return self.transform, self.output
+
     def attention_functions(self) -> dict[str, Sequence[Attend]]:
         """The attention function that each layer holds, by the kind of attention."""
         return {"self": [block.attention.attend for block in cast(Sequence[SelfBlock], self.blocks)]}

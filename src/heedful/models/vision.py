@@ -183,6 +183,11 @@ class Vision(nn.Module):
         if stack.norm == "pre":
             quieten(self.blocks)
 
+    @property
+    def head_modules(self) -> tuple[nn.Module, ...]:
+        """The head, which tells classes apart."""
+        return (self.output,)
+
     def attention_functions(self) -> dict[str, Sequence[Attend]]:
         """The attention function that each layer holds, by the kind of attention."""
         return {"self": [block.attention.attend for block in cast(Sequence[SelfBlock], self.blocks)]}
