@@ -18,6 +18,8 @@ from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
 from linear_task import Rows, checkpoint_steps, rows_of
 
+pytestmark = pytest.mark.usefixtures("no_flushing")
+
 
 class Killed(BaseException):
     """Stands for the moment at which a process is killed."""

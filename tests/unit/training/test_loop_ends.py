@@ -18,6 +18,8 @@ from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
 from linear_task import Rows, checkpoint_steps, rows_of
 
+pytestmark = pytest.mark.usefixtures("no_flushing")
+
 
 class LineTask:
     """Fits a linear layer to zero in epochs of `batches` steps; at a step the loss can be made another one."""

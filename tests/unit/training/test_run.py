@@ -17,6 +17,8 @@ from heedful.model_folder import load_model_folder
 from heedful.tasks.language_modeling.job import TextData
 from heedful.training.run_config import RunConfig
 
+pytestmark = pytest.mark.usefixtures("no_flushing")
+
 STACK = {"num_layers": 1, "dropout": 0.1, "attention": {"num_heads": 2}, "feed_forward": {"inner_width": 17}}
 SETTINGS: dict[str, Any] = {
     "model": {"width": 12, "max_length": 16, "stack": STACK},
