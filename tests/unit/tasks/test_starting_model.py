@@ -11,7 +11,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.tasks.starting_model import StartingTextModel
+from heedful.tasks.starting_model import StartingModel, StartingTextModel
 from heedful.text.tokenizer import Tokenizer
 
 
@@ -80,3 +80,21 @@ def test_the_settings_are_those_of_the_folder_without_the_head(tmp_path: Path) -
     settings = opened(tmp_path).settings()
     assert settings["model"]["width"] == 12 and "head" not in settings["model"]
     assert settings["training"]["schedule"]["learning_rate"] == pytest.approx(0.04 / 12, rel=1e-3)
+
+
+def test_a_tied_output_layer_is_not_taken_for_the_head(tmp_path: Path) -> None:
+    old = save(tmp_path, head="masked")
+    new = started(tmp_path, old, head="tags", num_labels=5)
+    assert torch.equal(new.embedding.table.weight, old.embedding.table.weight)
+    assert not {"transform.dense.weight", "transform.norm.bias"} & dict(new.named_parameters()).keys()
+
+
+def test_a_folder_of_another_family_or_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
+    model = save(tmp_path / "text")
+    with pytest.raises(UserError, match=r"'encoder_only' \(for encoder\): this job can start from one of vision"):
+        StartingModel(str(tmp_path / "text"), ("vision",))
+    config = ModelConfig("encoder_only", "encoder", model.config, has_tokenizer=False)
+    save_model_folder(tmp_path / "bare", model, None, config, "")
+    StartingModel(str(tmp_path / "bare"), ("encoder_only",))
+    with pytest.raises(UserError, match=r"has no tokenizer.json"):
+        opened(tmp_path / "bare")
