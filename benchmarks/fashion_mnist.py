@@ -97,13 +97,13 @@ def with_control(base: Path, out: Path, resolution: int) -> Path:
 
     from heedful.model_folder import load_model_folder, save_model_folder
     from heedful.models.vision import Vision
-    from heedful.tasks.image_classification.start import start_from_folder
+    from heedful.tasks.starting_model import StartingModel
 
     loaded = load_model_folder(base)
     trained = loaded.config.model
     settings = replace(trained, image_size=(resolution, resolution), convolution_grid=trained.grid)
     model = Vision(settings)
-    start_from_folder(model, base)
+    StartingModel(str(base), ("vision",)).copy_to(model)
     with torch.inference_mode():
         model.positions.table.copy_(crop_or_tile(loaded.network.positions.table, settings.grid))
         save_model_folder(out, model, None, replace(loaded.config, model=settings), "A control.\n")

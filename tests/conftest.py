@@ -1,5 +1,6 @@
 """What end-to-end and learning tests share: the command as users run it, and two models that it trained."""
 
+import os
 import random
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 
 from heedful.model_folder import ModelConfig, save_model_folder
@@ -70,10 +72,6 @@ def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
     return [" ".join(draw.choices(WORDS, k=draw.randint(1, longest))) for _ in range(count)]
 
 
-def reversed_words(line: str) -> str:
-    return " ".join(reversed(line.split()))
-
-
 SMALL = [
     "--set=model.width=64",
     "--set=model.encoder={num_layers=2, dropout=0.0, attention={num_heads=4}, feed_forward={inner_width=256}}",
@@ -95,24 +93,26 @@ def train(folder: Path, lines: list[str], answers: list[str], *arguments: str) -
     return folder / "model"
 
 
+def trained_once(factory: pytest.TempPathFactory, name: str, lines: list[str], steps: int) -> Path:
+    """A model that copies lines, trained once for all processes that tests run in side by side; none writes to it."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with FileLock(base / f"{name}.lock"):
+        if not (base / f"{name}.trained").exists():
+            train(base / name, lines, lines, "--steps", str(steps))
+            (base / f"{name}.trained").touch()
+    return base / name / "model"
+
+
 @pytest.fixture(scope="session")
 def copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lines = sentences(6000, seed=1)
-    return train(tmp_path_factory.mktemp("copy"), lines, lines, "--steps", "400")
-
-
-@pytest.fixture(scope="session")
-def reverse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lines = sentences(12000, seed=2)
-    answers = [reversed_words(line) for line in lines]
-    return train(tmp_path_factory.mktemp("reverse"), lines, answers, "--steps", "1200")
+    return trained_once(tmp_path_factory, "copy", sentences(6000, seed=1), 400)
 
 
 @pytest.fixture(scope="session")
 def quick_copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As `copy_model`, with half the training: it copies short sentences of these words."""
-    lines = sentences(2500, seed=1)
-    return train(tmp_path_factory.mktemp("quick-copy"), lines, lines, "--steps", "200")
+    return trained_once(tmp_path_factory, "quick-copy", sentences(2500, seed=1), 200)
 
 
 @pytest.fixture(scope="session")

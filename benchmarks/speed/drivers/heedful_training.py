@@ -18,9 +18,9 @@ from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.prepared.batches import BucketedBatches
 from heedful.tasks.translation.task import TranslationBatch, translation_loss
 from heedful.text.special_tokens import OWN_TOKENS
+from heedful.training.averaging import MovingAverage
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
-from heedful.training.weights import MovingAverage
 
 
 def build(size: Size) -> EncoderDecoder:

@@ -19,6 +19,7 @@ from heedful.layers.kv_cache import LayerCache
 from heedful.layers.multi_head_attention import split_heads
 
 Stream = Literal["content", "query"]
+STREAMS: tuple[Stream, ...] = ("content", "query")
 # From the scores B H T X of a table of distances to the scores B H T S of the keys.
 Align = Callable[[Tensor], Tensor]
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None, bool, Score, float], Tensor]

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import require
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
@@ -186,6 +187,14 @@ class EncoderDecoder(nn.Module):
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {
+            "encoder": [block.attention.attend for block in self.encoder],
+            "decoder": [block.attention.attend for block in self.decoder],
+            "cross": [block.cross_attention.attend for block in self.decoder],
+        }
 
     @property
     def device(self) -> torch.device:

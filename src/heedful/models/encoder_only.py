@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
@@ -145,6 +147,15 @@ class EncoderOnly(nn.Module):
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
+
+    @property
+    def head_modules(self) -> tuple[nn.Module, ...]:
+        """The head: what makes answers of features."""
+        return self.transform, self.output
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {"self": [block.attention.attend for block in self.blocks]}
 
     @property
     def device(self) -> torch.device:

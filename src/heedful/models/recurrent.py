@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.global_attention import GlobalScoring
@@ -175,6 +176,10 @@ class Recurrent(nn.Module):
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {"cross": [self.decoder.cross_attention.attend]}
 
     @property
     def device(self) -> torch.device:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import GridNeighbourhood
 from heedful.layers.dropout import Dropout
@@ -182,6 +183,15 @@ class Vision(nn.Module):
         self.apply(initialise)
         if stack.norm == "pre":
             quieten(self.blocks)
+
+    @property
+    def head_modules(self) -> tuple[nn.Module, ...]:
+        """The head, which tells classes apart."""
+        return (self.output,)
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        return {"self": [block.attention.attend for block in self.blocks]}
 
     @property
     def device(self) -> torch.device:

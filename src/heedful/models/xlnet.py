@@ -11,11 +11,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import causal_mask, left_to_right_mask
-from heedful.layers.relative_attention import RelativeBlock, Seen, Sight, distance_sinusoids, relative_shift, step_sight
+from heedful.layers.relative_attention import (
+    STREAMS,
+    RelativeBlock,
+    Seen,
+    Sight,
+    distance_sinusoids,
+    relative_shift,
+    step_sight,
+)
 from heedful.models.decoder_only import CausalState, PrefilledPrompts
 from heedful.models.xlnet_config import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
@@ -62,6 +71,11 @@ class XLNet(nn.Module):
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
         return self.config.special_tokens
+
+    def attention_functions(self) -> dict[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+        layers = [block.attention for block in cast(Sequence[RelativeBlock], self.blocks)]
+        return {stream: [layer.attend[stream] for layer in layers] for stream in STREAMS}
 
     @property
     def device(self) -> torch.device:

@@ -1,4 +1,4 @@
-"""Learning that starts from the weights of a model that is already there."""
+"""The model that learning starts from, where it does not start from random weights."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from torch import nn
 from heedful.config import to_dict
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, load_tokenizer
-from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.models.weight_transfer import transfer_weights
 from heedful.text.tokenizer import Tokenizer
 
-# The parameters of the head, by the beginning of their names.
-HEAD = ("transform.", "output.")
-POOLER = "pooler."
 # Weights that know something already are to change slowly; times the width: 5e-5 for BERT base.
 FINE_TUNING_RATE = 0.04
 WARM_UP_SHARE = 0.05
@@ -27,7 +24,7 @@ _BLOCK = 1 << 20
 class StartingModel:
     """The model folder that a run starts from."""
 
-    def __init__(self, folder: str, families: Sequence[str] = ("encoder_only",)) -> None:
+    def __init__(self, folder: str, families: Sequence[str]) -> None:
         self.folder = Path(folder)
         self.config: ModelConfig = check_model_folder(self.folder)
         if self.config.family not in families:
@@ -35,6 +32,26 @@ class StartingModel:
                 f"{folder} holds a model of the family {self.config.family!r} (for {self.config.task}): this job can "
                 f"start from one of {' or '.join(families)}"
             )
+
+    def learning_rate(self, times_width: float) -> float:
+        """A rate for weights that are not random, which is smaller for a wider model."""
+        return round(times_width / self.config.model.width, 7)
+
+    def copy_to(self, model: nn.Module, *, with_head: bool = True, may_have_more: bool = False) -> None:
+        """Give a fresh model these weights (see `transfer_weights`)."""
+        try:
+            transfer_weights(
+                load_model_folder(self.folder).network, model, with_head=with_head, may_have_more=may_have_more
+            )
+        except UserError as error:
+            raise UserError(f"cannot start from {self.folder}: {error}") from None
+
+
+class StartingTextModel(StartingModel):
+    """A model folder to start from whose vocabulary is taken over too."""
+
+    def __init__(self, folder: str, families: Sequence[str]) -> None:
+        super().__init__(folder, families)
         if not self.config.has_tokenizer:
             raise UserError(f"{folder} has no tokenizer.json: text cannot be given to its model")
 
@@ -47,7 +64,7 @@ class StartingModel:
         model = to_dict(self.config.model)
         for name in ("head", "num_labels"):
             model.pop(name, None)
-        rate = round(FINE_TUNING_RATE / self.config.model.width, 7)
+        rate = self.learning_rate(FINE_TUNING_RATE)
         schedule = {"kind": "decay", "learning_rate": rate, "warmup_share": WARM_UP_SHARE}
         return {"model": model, "training": {"schedule": schedule}}
 
@@ -60,26 +77,9 @@ class StartingModel:
         which = "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts afresh"
         return f"starting from {self.folder}: its tokenizer and {which}"
 
-    def copy_to(self, model: nn.Module, head: str | None = None) -> None:
+    def copy_for(self, model: nn.Module, head: str | None = None) -> None:
         """Give a fresh model these weights; without a `head` of an encoder, all of them must fit."""
-        found = parameter_tensors(load_model_folder(self.folder).network)
-        own = parameter_tensors(model)
-        tensors = {} if head is None else dict(own)
-        kept = (POOLER,) if self.keeps_head(head) else (POOLER, *HEAD)
-        for name, tensor in found.items():
-            if name == "positions.table" and name in own:
-                tensor = tensor[: len(own[name])]  # a model for shorter texts has the first positions
-            if not name.startswith(kept) or (name.startswith(POOLER) and name in tensors):
-                tensors[name] = tensor
-        try:
-            load_parameters(model, tensors)
-        except UserError as error:
-            raise UserError(f"cannot start from {self.folder}: {error}") from None
-
-
-def starting_model(folder: str | None, families: Sequence[str] = ("encoder_only",)) -> StartingModel | None:
-    """The model of a folder that was named, which must be of one of the families."""
-    return StartingModel(folder, families) if folder is not None else None
+        self.copy_to(model, with_head=self.keeps_head(head), may_have_more=head is not None)
 
 
 def content_digest(folder: Path) -> str:

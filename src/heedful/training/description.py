@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from heedful.models.parameter_count import PUBLISHED_MILLIONS
-from heedful.presets import PRESETS
+from heedful.models.families import FAMILIES
+from heedful.models.parameter_count import PUBLISHED_MILLIONS, counted
 from heedful.tasks.job import Choice
 from heedful.training.config import TrainingConfig
-from heedful.training.extension import end_in_words
+from heedful.training.extension import Extension, end_in_words
 from heedful.training.identity import flat
 from heedful.training.limits import VALIDATION_SHARE
+from heedful.training.resolve import ResolvedRun
 from heedful.training.run_config import RunConfig
 
 GIVEN = "as asked"
 
 
-def describe(run: RunConfig, preset: str, model: Any, training: TrainingConfig, parameters: int) -> list[Choice]:
+def describe(run: RunConfig, resolved: ResolvedRun) -> list[Choice]:
     """Every choice but those of the data: what, which, and why."""
+    preset, model, training = resolved.preset, resolved.model, resolved.training
     machine, batches, reasons = training.machine, training.batches, _Reasons(run)
+    parameters = counted(FAMILIES[resolved.family].build_without_memory(model))
     published = PUBLISHED_MILLIONS.get(preset, "")
     of_preset = GIVEN if run.preset else "by the amount of data and the device"
     return [
         Choice("preset", preset, f"{of_preset}{': for the recipe alone' if run.data.start_folder else ''}"),
-        Choice("model", model.summary(), PRESETS[preset]()["family"]),
+        Choice("model", model.summary(), resolved.family),
         Choice("parameters", f"{parameters:,}", published and f"published: {published} million"),
         Choice(
             "device",
@@ -41,6 +44,19 @@ def describe(run: RunConfig, preset: str, model: Any, training: TrainingConfig, 
         _saving(training),
         Choice("end", end_in_words(training.limit), reasons.of("training.limit", "no limit was given")),
     ]
+
+
+def describe_extension(choices: Sequence[Choice], training: TrainingConfig, extension: Extension) -> tuple[Choice, ...]:
+    """The choices of a run that goes on to another end."""
+    end = Choice("end", end_in_words(training.limit), GIVEN)
+    rate = "the learning rate goes on as before"
+    if training.schedule.kind == "decay":
+        rate = (
+            f"the learning rate warms up again over {training.schedule.warmup_share:.0%} of what is left, "
+            "to where a run of this length has it, and falls to zero at the new end"
+        )
+    kept = [end if each.name == "end" else each for each in choices if each.name != "extended"]
+    return (*kept, Choice("extended", f"after step {extension.step:,}", rate))
 
 
 class _Reasons:

@@ -20,6 +20,7 @@ from heedful.inspection.attention.entropy import attention_entropy
 from heedful.machine.devices import side_by_side_on
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
+from heedful.training.averaging import MovingAverage, mean_of_files
 from heedful.training.checkpoint import (
     checkpoint_folders,
     drop_checkpoint,
@@ -40,7 +41,6 @@ from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer
 from heedful.training.recovery import restore_checkpoint, restore_newest
 from heedful.training.run_state import RunState
 from heedful.training.schedule import learning_rate
-from heedful.training.weights import MovingAverage, mean_of_files
 
 
 class Trainer(Generic[AnyBatch]):

@@ -1,4 +1,4 @@
-"""Those who follow a run."""
+"""What is told of a run while it goes on."""
 
 from __future__ import annotations
 

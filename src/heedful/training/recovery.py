@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from heedful.errors import UserError
 from heedful.files import checkpoint_folders, checkpoint_step
 from heedful.models.weights_file import load_parameters
+from heedful.training.averaging import MovingAverage
 from heedful.training.checkpoint import DamagedCheckpointError, load_checkpoint
 from heedful.training.metrics import MetricsFile
 from heedful.training.optimizer import restore_optimizer
 from heedful.training.run_state import RunState
-from heedful.training.weights import MovingAverage
 
 
 def restore_newest(

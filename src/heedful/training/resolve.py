@@ -1,30 +1,23 @@
-"""The choices that a run makes from its data and its machine, made once, saved, and used again on resume."""
+"""The choices of a run, made from what was asked for, from its data and from its machine."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from heedful.config import from_dict, merge, nearest, read_json, to_dict
+from heedful.config import from_dict, merge, nearest
 from heedful.errors import UserError
-from heedful.files import write_file
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import choose_device, supports_bf16
-from heedful.model_folder import ModelConfig
 from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.recipes import budget_recipe
-from heedful.tasks.job import Choice, Job, PreparedJob
+from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
-from heedful.training.description import describe
-from heedful.training.extension import Extension, check_extension, end_in_words
-from heedful.training.identity import refuse_changes, requested, with_saved_names
 from heedful.training.run_config import RunConfig
 
 # Each worker holds a gradient of its own.
@@ -42,7 +35,7 @@ class ResolvedRun:
 
 
 def check_settings(run: RunConfig) -> None:
-    """Raise a UserError for what cannot work, before any work is done."""
+    """Raise a UserError for settings that cannot work, before any work is done."""
     family = _family(run.data, run.preset, run.family)
     for key in run.settings:
         if key not in ("model", "training"):
@@ -103,75 +96,7 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     )
 
 
-@dataclass(frozen=True)
-class SavedRun:
-    """What run/config.json holds: the choices of a run, how they came about, and the key of its data.
-
-    `extension` tells where the run was extended last, if it was.
-    """
-
-    resolved: ResolvedRun
-    choices: tuple[Choice, ...]
-    data_key: str
-    extension: Extension | None = None
-
-
-def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
-    """The run that is to be continued, if there is one and it was asked for alike, and its saved choices."""
-    if not file.exists():
-        return None
-    content, out = read_json(file), file.parent.parent
-    try:
-        saved = from_dict(SavedRun, content["saved"])
-        resolved = saved.resolved
-        resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
-        asked = {**content["requested"]}
-        run = replace(run, data=with_saved_names(run.data, asked))
-    except (UserError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{file} is damaged, or of another version of heedful ({error}): "
-            "put back a copy, or begin in another folder"
-        ) from None
-    refuse_changes(asked, requested(run), run.data, out)
-    choose_device(resolved.training.machine.device)  # it must be here too
-    saved = replace(saved, resolved=resolved)
-    limit = fill_in(resolved.preset, run.settings).training.limit
-    if limit != resolved.training.limit:
-        extension = check_extension(resolved.training.limit, limit, run.extend, out)
-        saved = _extended(saved, replace(resolved.training, limit=limit), extension)
-    return run, saved
-
-
-def _extended(saved: SavedRun, training: TrainingConfig, extension: Extension) -> SavedRun:
-    """The choices of a run with another end."""
-    end = Choice("end", end_in_words(training.limit), "as asked")
-    rate = "the learning rate goes on as before"
-    if training.schedule.kind == "decay":
-        rate = (
-            f"the learning rate warms up again over {training.schedule.warmup_share:.0%} of what is left, "
-            "to where a run of this length has it, and falls to zero at the new end"
-        )
-    choices = [end if each.name == "end" else each for each in saved.choices if each.name != "extended"]
-    choices.append(Choice("extended", f"after step {extension.step:,}", rate))
-    return replace(
-        saved, resolved=replace(saved.resolved, training=training), choices=tuple(choices), extension=extension
-    )
-
-
-def choose_run(run: RunConfig, data: PreparedJob) -> SavedRun:
-    """Make the choices of a new run."""
-    resolved, choices = _choose(run, data)
-    return SavedRun(resolved, tuple(choices), data.key)
-
-
-def save_run(run: RunConfig, saved: SavedRun, config: ModelConfig, file: Path) -> None:
-    """Write what was asked for, with what the names of files told, and every choice."""
-    asked = requested(run)
-    asked["data"] |= {name: getattr(config, name) for name in run.data.read_from_names}
-    write_file(file, json.dumps({"requested": asked, "saved": to_dict(saved)}, indent=2) + "\n")
-
-
-def _choose(run: RunConfig, data: PreparedJob) -> tuple[ResolvedRun, list[Choice]]:
+def choose(run: RunConfig, data: PreparedJob) -> ResolvedRun:
     """Fill in what the user left open."""
     device = choose_device(run.settings.get("training", {}).get("machine", {}).get("device", "auto"))
     preset = run.preset or data.preset(_family(run.data, None, run.family), device)
@@ -182,8 +107,7 @@ def _choose(run: RunConfig, data: PreparedJob) -> tuple[ResolvedRun, list[Choice
     training = _with_machine(training, device)
     most = tokens_that_fit(model, parameters, device, training.machine.workers or 1)
     training = _with_batches(training, data.num_tokens, most)
-    resolved = ResolvedRun(filled.family, preset, model, training)
-    return resolved, [*data.choices(), *describe(run, resolved.preset, resolved.model, resolved.training, parameters)]
+    return ResolvedRun(filled.family, preset, model, training)
 
 
 def _with_limit(training: TrainingConfig, tokens: int) -> TrainingConfig:

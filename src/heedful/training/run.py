@@ -25,19 +25,13 @@ from heedful.tasks.task import LearningSettings
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
-from heedful.training.resolve import (
-    SavedRun,
-    asked_model_settings,
-    check_settings,
-    choose_run,
-    reload_run,
-    save_run,
-)
+from heedful.training.resolve import asked_model_settings, check_settings
 from heedful.training.run_config import RunConfig
+from heedful.training.saved_run import SavedRun, new_run, reload_run, save_run
 
 
 class RunObserver(Observer, Protocol):
-    """Who is told of what happens in a run, from reading the files on."""
+    """Receives the events of a run, from the reading of the files on."""
 
     def preparing(self, stage: str, done: int, total: int | None) -> None:
         """Work on the data goes on."""
@@ -75,7 +69,7 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
         expected = saved.data_key if saved else None
         data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
         observer.prepared(data.messages)
-        saved = saved or choose_run(run, data)
+        saved = saved or new_run(run, data)
         config = data.model_config(saved.resolved.family, saved.resolved.model)
         trainer = _trainer(run.data, data, saved, config, out, observer, clock)
         save_run(run, saved, config, file)  # now that all fits together: what is refused leaves no run behind

@@ -11,7 +11,7 @@ from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.tasks.starting_model import StartingModel
+from heedful.tasks.starting_model import StartingModel, StartingTextModel
 from heedful.text.tokenizer import Tokenizer
 
 
@@ -27,10 +27,14 @@ def save(folder: Path, **settings) -> EncoderOnly:
     return model
 
 
+def opened(folder: Path) -> StartingTextModel:
+    return StartingTextModel(str(folder), ("encoder_only",))
+
+
 def started(folder: Path, model: EncoderOnly, **changes) -> EncoderOnly:
     torch.manual_seed(2)
     fresh = EncoderOnly(replace(model.config, **changes))
-    StartingModel(str(folder)).copy_to(fresh, fresh.config.head)
+    opened(folder).copy_for(fresh, fresh.config.head)
     return fresh
 
 
@@ -45,13 +49,13 @@ def test_a_head_for_labels_starts_afresh(tmp_path: Path) -> None:
     new = started(tmp_path, old, head="classes", num_labels=3)
     changed = {name for name, _ in new.named_parameters()} - same(new, old)
     assert changed == {"output.weight", "output.bias"}
-    assert "head, which starts afresh" in StartingModel(str(tmp_path)).message("classes")
+    assert "head, which starts afresh" in opened(tmp_path).message("classes")
 
 
 def test_masked_tokens_go_on_with_their_head(tmp_path: Path) -> None:
     old = save(tmp_path, head="masked")
     assert same(old, started(tmp_path, old)) == {name for name, _ in old.named_parameters()}
-    assert "all weights" in StartingModel(str(tmp_path)).message("masked")
+    assert "all weights" in opened(tmp_path).message("masked")
 
 
 def test_a_pooler_goes_on_if_there_is_one(tmp_path: Path) -> None:
@@ -73,6 +77,24 @@ def test_a_model_for_shorter_texts_has_the_first_positions(tmp_path: Path) -> No
 
 def test_the_settings_are_those_of_the_folder_without_the_head(tmp_path: Path) -> None:
     save(tmp_path, head="classes", num_labels=3)
-    settings = StartingModel(str(tmp_path)).settings()
+    settings = opened(tmp_path).settings()
     assert settings["model"]["width"] == 12 and "head" not in settings["model"]
     assert settings["training"]["schedule"]["learning_rate"] == pytest.approx(0.04 / 12, rel=1e-3)
+
+
+def test_a_tied_output_layer_is_not_taken_for_the_head(tmp_path: Path) -> None:
+    old = save(tmp_path, head="masked")
+    new = started(tmp_path, old, head="tags", num_labels=5)
+    assert torch.equal(new.embedding.table.weight, old.embedding.table.weight)
+    assert not {"transform.dense.weight", "transform.norm.bias"} & dict(new.named_parameters()).keys()
+
+
+def test_a_folder_of_another_family_or_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
+    model = save(tmp_path / "text")
+    with pytest.raises(UserError, match=r"'encoder_only' \(for encoder\): this job can start from one of vision"):
+        StartingModel(str(tmp_path / "text"), ("vision",))
+    config = ModelConfig("encoder_only", "encoder", model.config, has_tokenizer=False)
+    save_model_folder(tmp_path / "bare", model, None, config, "")
+    StartingModel(str(tmp_path / "bare"), ("encoder_only",))
+    with pytest.raises(UserError, match=r"has no tokenizer.json"):
+        opened(tmp_path / "bare")

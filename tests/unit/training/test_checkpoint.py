@@ -2,9 +2,9 @@ from pathlib import Path
 
 import torch
 
+from heedful.training.averaging import MovingAverage, mean_of_files
 from heedful.training.checkpoint import checkpoint_folders, load_checkpoint, prune_checkpoints, save_checkpoint
 from heedful.training.metrics import MetricsFile
-from heedful.training.weights import MovingAverage, mean_of_files
 
 
 def save(folder: Path, step: int) -> Path:

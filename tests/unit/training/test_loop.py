@@ -1,10 +1,8 @@
 """The training loop on a clock that only a step and a validation move: what takes minutes is over at once."""
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,9 @@ from heedful.training.config import BatchConfig, LimitConfig, MachineConfig, Sav
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
+from linear_task import Rows, checkpoint_steps, rows_of
+
+pytestmark = pytest.mark.usefixtures("no_flushing")
 
 
 class Killed(BaseException):
@@ -37,17 +38,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
     made_up = Time()
     monkeypatch.setattr(time, "monotonic", made_up.monotonic)
     return made_up
-
-
-@dataclass(frozen=True)
-class Rows:
-    values: Tensor
-
-    @property
-    def num_targets(self) -> int:
-        return len(self.values)
-
-    num_real = num_tokens = num_targets
 
 
 class SlowTask:
@@ -117,15 +107,6 @@ def trainer(
     )
     folder.mkdir(exist_ok=True)
     return Trainer(task.model, task, config, folder, Events(kill_at), Clock(), save_model)
-
-
-def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [row for row in rows if row["kind"] == kind]
-
-
-def checkpoint_steps(folder: Path) -> list[int]:
-    return sorted(int(each.name.removeprefix("step-")) for each in (folder / "checkpoints").glob("step-*"))
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 3, 10])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMap, Kind
-from heedful.layers.attention import AttentionLayer, Score, attention_weights
+from heedful.layers.attention import Attend, AttentionLayer, Score, attention_weights
 from heedful.layers.relative_attention import RelativeAttention
 from heedful.machine.devices import flushed_denormals, one_thread
 
@@ -59,6 +59,20 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     return view, recorders
 
 
+@runtime_checkable
+class Attending(Protocol):
+    """A model that tells the kinds of its attention."""
+
+    def attention_functions(self) -> Mapping[str, Sequence[Attend]]:
+        """The attention function that each layer holds, by the kind of attention."""
+
+
+def recorders_by_kind(view: nn.Module) -> dict[str, list[RecordingAttend]]:
+    """The recorders of a view, layer by layer, for each kind of attention that its model tells of."""
+    kinds = view.attention_functions() if isinstance(view, Attending) else {}
+    return {kind: [each for each in found if isinstance(each, RecordingAttend)] for kind, found in kinds.items()}
+
+
 # A thousand tokens have a million weights per head, and nobody could look at a larger picture.
 MOST_TOKENS = 1024
 
@@ -67,14 +81,14 @@ class Recording(Generic[Model]):
     """A view of a model that shares its parameters, and the weights of what it computes."""
 
     def __init__(self, model: Model) -> None:
-        self.view, self._recorders = recording_view(model)
+        self.view, _ = recording_view(model)
+        self._recorders = recorders_by_kind(self.view)
 
-    def maps(self, kind: Kind, layers: str, queries: str, keys: str) -> list[AttentionMap]:
-        """The maps of a stack's attention layers, whose names are `layers` with a number for `{}`."""
+    def maps(self, kind: Kind, of_model: str, queries: str, keys: str) -> list[AttentionMap]:
+        """The maps of all layers of a kind that the model tells of; none, if it does not have it."""
         found = []
-        for layer, name in enumerate(dict.fromkeys(layers.format(number) for number in range(len(self._recorders)))):
-            recorder = self._recorders.get(name)
-            if recorder is not None and recorder.weights is not None:
+        for layer, recorder in enumerate(self._recorders.get(of_model, [])):
+            if recorder.weights is not None:
                 weights_HTS = recorder.weights[0].float().cpu().numpy()
                 if np.isnan(weights_HTS).any():
                     raise not_numbers("attention weights")

@@ -209,7 +209,7 @@ def encoder_attention(
     recording = Recording(model)
     with one_look():
         logits = recording.view(ids_1T, lengths_1, segments_1T)[0]
-    maps = recording.maps("encoder", "blocks.{}.attention", "source", "source")
+    maps = recording.maps("encoder", "self", "source", "source")
     sequences = {"source": Positions.in_a_row([name(token) for token in framed.ids])}
     outputs = () if answers is None else answers.given(logits)
     return AttentionMaps(encoder.name, encoder.config.family, sequences, maps, outputs, texts=texts)

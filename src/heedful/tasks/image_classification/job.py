@@ -11,21 +11,24 @@ from torch import nn
 
 from heedful.config import from_dict, merge, to_dict
 from heedful.errors import UserError
-from heedful.model_folder import ModelConfig, model_card
+from heedful.model_folder import ModelConfig
 from heedful.models.vision import PixelConfig, ScalingConfig, Vision, VisionConfig
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.small_data import warning_of_few
+from heedful.tasks.card import trained_card
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.data import ImageShape, PreparedImages, prepare_images, typical_shape
 from heedful.tasks.image_classification.files import LabelledImages, open_images
-from heedful.tasks.image_classification.start import fine_tuning_rate, load_vision_config, start_from_folder
 from heedful.tasks.image_classification.task import ImageTask
 from heedful.tasks.job import Choice
+from heedful.tasks.starting_model import StartingModel
 from heedful.tasks.task import LearningSettings
 
 # Images that are no larger stay as they are; others are made as large as those of the published models.
 SMALL_IMAGE = 64
 USUAL_SIZE = (224, 224)
+# A tenth of what suits random weights, times the width: those that know something already are to change slowly.
+FINE_TUNING_RATE = 0.0256
 # Presets by their width: whichever comes nearest to a model to start from tells how it is trained.
 WIDTHS = {96: "vision_tiny", 192: "vit_tiny_16", 384: "vit_small_16", 768: "vit_base_16", 1024: "vit_large_16"}
 
@@ -67,18 +70,21 @@ class ImageData:
         """The families that classify images."""
         return ("vision",)
 
+    def _starting_model(self) -> StartingModel | None:
+        return StartingModel(self.start_from, self.families) if self.start_from else None
+
     def base_settings(self) -> dict[str, Any]:
         """For a model to start from, a learning rate for weights that are not random; else the preset's are good."""
-        if not self.start_from:
+        start = self._starting_model()
+        if start is None:
             return {}
-        rate = fine_tuning_rate(load_vision_config(Path(self.start_from)))
+        rate = start.learning_rate(FINE_TUNING_RATE)
         return {"training": {"schedule": {"kind": "decay", "learning_rate": rate}}}
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
         self._sources()
-        if self.start_from:
-            load_vision_config(Path(self.start_from))
+        self._starting_model()
 
     def _sources(self) -> tuple[LabelledImages, LabelledImages | None]:
         train = open_images(self.images, self.idx_images, self.idx_labels)
@@ -97,7 +103,8 @@ class ImageData:
     ) -> PreparedImageJob:
         """Decode the images, made alike in size."""
         train, valid = self._sources()
-        base = load_vision_config(Path(self.start_from)) if self.start_from else None
+        start = self._starting_model()
+        base = start.config if start else None
         if base:
             model_settings = merge(to_dict(base.model), model_settings)
         shape = self._shape(train, model_settings, ThrottledProgress(progress))
@@ -115,7 +122,7 @@ class ImageData:
         typical = typical_shape(train, progress, len(train))
         if asked is not None:
             return replace(typical, size=(asked[0], asked[1]))
-        # Not more than about 16 patches a side, if the patches are known.
+        # Not more than about 16 patches per side, if the patches are known.
         largest = 16 * max(patch) if patch else SMALL_IMAGE
         height, width = typical.size
         if max(height, width) <= largest:
@@ -125,10 +132,11 @@ class ImageData:
         return replace(typical, size=scaled if patch else USUAL_SIZE)
 
     def start(self, model: nn.Module) -> None:
-        """Copy the weights of the model to start from, if there is one."""
-        if self.start_from:
+        """Copy the weights of the model to start from, if there is one; a head of other classes stays fresh."""
+        start = self._starting_model()
+        if start:
             assert isinstance(model, Vision)
-            start_from_folder(model, Path(self.start_from))
+            start.copy_to(model, with_head=start.config.model.num_classes == model.config.num_classes)
 
 
 @dataclass(frozen=True)
@@ -220,11 +228,5 @@ class PreparedImageJob:
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
-        return model_card(
-            name,
-            f"A classifier of images, trained with heedful {config.heedful_version} on "
-            f"{len(self.data.set.train):,} images of {len(config.labels)} classes.",
-            f"heedful classify {name} image.png",
-            f"{config.model.summary()}.",
-            scores,
-        )
+        learned_from = f"{len(self.data.set.train):,} images of {len(config.labels)} classes"
+        return trained_card(config, name, "A classifier of images", learned_from, f"{config.model.summary()}.", scores)

@@ -140,6 +140,6 @@ def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) 
     with one_look():
         pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))
         logits_1V = recording.view(pixels)
-    maps = recording.maps("image", "blocks.{}.attention", "image", "image")
+    maps = recording.maps("image", "self", "image", "image")
     outputs = predictions(logits_1V, [None], classifier.labels.__getitem__, [None])
     return AttentionMaps(classifier.name, classifier.config.family, {"image": positions}, maps, outputs, image)

@@ -7,40 +7,40 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from torch import nn
 
 from heedful.errors import UserError
-from heedful.model_folder import ModelConfig, model_card
+from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig, Head
 from heedful.prepared.folder import spool_folder
 from heedful.prepared.progress import OnProgress
+from heedful.tasks.card import trained_card
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
 from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, prepare_labels
 from heedful.tasks.labelling.files import LabelledFiles, LabelUnit
 from heedful.tasks.labelling.task import LabelledTexts
-from heedful.tasks.starting_model import StartingModel, starting_model
+from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings
+from heedful.tasks.text_job import PreparedTextJob, TextJob
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
 from heedful.text.row_layout import RowOptions
 from heedful.text.text_files import expand_files
-from heedful.text.tokenizer import Tokenizer
 
 
 class LabelKind(NamedTuple):
-    """What a label belongs to, and how the model that answers with it is called."""
+    """What a label belongs to, the head that answers with it, and the task that this is."""
 
     unit: LabelUnit
     head: Head
     task: str
-    usage: str
 
 
 @dataclass(frozen=True)
-class LabelData:
+class LabelData(TextJob):
     """Files of labelled texts, the held-out ones, and the model folder to start from; see the two jobs below."""
 
+    learned_by: ClassVar = ("encoder_only",)
     kind: ClassVar[LabelKind]
     files: ClassVar = ("data", "valid_data", "from_model")
     read_from_names: ClassVar = ()
@@ -56,16 +56,6 @@ class LabelData:
     def __post_init__(self) -> None:
         take_file_names(self, "data", "valid_data")
 
-    @property
-    def start_folder(self) -> str | None:
-        """The model folder that the run starts from."""
-        return self.from_model
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The families that read a whole text at once."""
-        return ("encoder_only",)
-
     def check(self) -> None:
         """Raise a UserError for files that are missing."""
         if not self.data:
@@ -74,16 +64,11 @@ class LabelData:
         self._row_options().check()
         expand_files(self.data + self.valid_data)
 
-    def base_settings(self) -> dict[str, Any]:
-        """The settings of the model to start from."""
-        start = starting_model(self.from_model)
-        return start.settings() if start else {}
-
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedLabelJob:
         """Split and encode the texts."""
-        start = starting_model(self.from_model)
+        start = self.starting_model()
         options = LabelOptions(
             model_settings.get("max_length", EncoderOnlyConfig.max_length),
             model_settings.get("vocabulary_size"),
@@ -103,40 +88,31 @@ class LabelData:
     def _row_options(self) -> RowOptions:
         return RowOptions(self.columns, self.header, self.delimiter)
 
-    def start(self, model: nn.Module) -> None:
-        """Copy the weights of the model to start from, if there is one."""
-        start = starting_model(self.from_model)
-        if start:
-            start.copy_to(model, self.kind.head)
-
 
 @dataclass(frozen=True)
 class ClassifierData(LabelData):
     """Lines of `label TAB text`, or `label TAB text TAB second text`; or other tables with these columns."""
 
-    kind: ClassVar[LabelKind] = LabelKind("text", "classes", "classification", "heedful classify {} < in.txt")
+    kind: ClassVar[LabelKind] = LabelKind("text", "classes", "classification")
+    head: ClassVar = kind.head
 
 
 @dataclass(frozen=True)
 class TaggerData(LabelData):
     """Lines of `word TAB tag`, with blank lines between sentences; or other tables with these columns."""
 
-    kind: ClassVar[LabelKind] = LabelKind("word", "tags", "tagging", "heedful tag {} < in.txt")
+    kind: ClassVar[LabelKind] = LabelKind("word", "tags", "tagging")
+    head: ClassVar = kind.head
 
 
 @dataclass(frozen=True)
-class PreparedLabelJob:
+class PreparedLabelJob(PreparedTextJob):
     """Labelled texts that are ready to be learned from."""
 
     data: PreparedLabels
     kind: LabelKind
     has_valid_files: bool
-    starts_from: StartingModel | None
-
-    @property
-    def key(self) -> str:
-        """Changes with the contents of the files, and with how they were prepared."""
-        return self.data.key
+    starts_from: StartingTextModel | None
 
     @property
     def messages(self) -> list[str]:
@@ -148,11 +124,6 @@ class PreparedLabelJob:
     def num_tokens(self) -> int:
         """Tokens of the training texts, special ones included."""
         return int(self.data.train.ids.lengths.sum())
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The vocabulary."""
-        return self.data.tokenizer
 
     def preset(self, family: str, device: torch.device) -> str:
         """A size that suits the amount of text and the machine."""
@@ -168,7 +139,7 @@ class PreparedLabelJob:
                 embedding = replace(embedding, segments=max(2, embedding.segments))
         if settings.token_dropout and tokenizer.special_tokens.mask is None:
             raise UserError(
-                "model.token_dropout needs a vocabulary with a mask token, which this one has not: set it to 0"
+                "model.token_dropout needs a vocabulary with a mask token, which this one does not have: set it to 0"
             )
         return replace(
             settings,
@@ -184,12 +155,11 @@ class PreparedLabelJob:
         data = self.data
         what = "texts" if self.kind.unit == "text" else "sentences"
         held_out = "given files" if self.has_valid_files else "by content hash"
-        vocabulary = f"of {self.starts_from.folder}" if self.starts_from else "byte-level BPE, by the amount of text"
         return [
             Choice(f"training {what}", f"{len(data.train.ids):,}", f"{self.num_tokens:,} tokens"),
             Choice(f"held-out {what}", f"{len(data.valid.ids):,}", held_out),
             Choice("labels", f"{len(data.labels)}", ", ".join(data.labels[:8])),
-            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", vocabulary),
+            self.vocabulary_choice(),
         ]
 
     def task(self, model: EncoderOnly, learning: LearningSettings) -> EncoderTask:
@@ -207,11 +177,6 @@ class PreparedLabelJob:
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
         labels = ", ".join(config.labels[:20]) + (" ..." if len(config.labels) > 20 else "")
-        return model_card(
-            name,
-            f"A model for {self.kind.task}, trained with heedful {config.heedful_version} on "
-            f"{len(self.data.train.ids):,} texts with {len(config.labels)} labels: {labels}.",
-            self.kind.usage.format(name),
-            f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}.",
-            scores,
-        )
+        learned_from = f"{len(self.data.train.ids):,} texts with {len(config.labels)} labels: {labels}"
+        details = f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}."
+        return trained_card(config, name, f"A model for {self.kind.task}", learned_from, details, scores)

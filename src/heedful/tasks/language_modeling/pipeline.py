@@ -130,8 +130,8 @@ def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
         "target": Positions.in_a_row([each.token for each in outputs], first=1),
     }
     maps = [
-        *recording.maps("decoder", "blocks.{}.attention", "source", "source"),
-        *recording.maps("content", "blocks.{}.attention.content", "source", "source"),
-        *recording.maps("query", "blocks.{}.attention.query", "target", "source"),
+        *recording.maps("decoder", "self", "source", "source"),
+        *recording.maps("content", "content", "source", "source"),
+        *recording.maps("query", "query", "target", "source"),
     ]
     return AttentionMaps(pipeline.name, pipeline.config.family, sequences, maps, outputs, texts=(text.strip(),))

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.inspection.attention.recording import recording_view
+from heedful.inspection.attention.recording import recorders_by_kind, recording_view
 from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.task import TranslationModel, collate
 from heedful.text.tokenizer import Tokenizer
@@ -18,8 +18,8 @@ class Aligner:
 
     def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
         assert isinstance(model, nn.Module)
-        self.view, recorders = recording_view(model)
-        self.recorders = [each for name, each in recorders.items() if name.endswith("cross_attention")]
+        self.view, _ = recording_view(model)
+        self.recorders = recorders_by_kind(self.view)["cross"]
         self.tokenizer = tokenizer
 
     @torch.inference_mode()

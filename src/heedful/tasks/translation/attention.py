@@ -68,10 +68,9 @@ def _recorded(translator: Translator, source: list[int], target: list[int]) -> A
     answers = batch.labels_BT[0].tolist()
     read = batch.source_BS[0].tolist()
     maps = [
-        *recording.maps("encoder", "encoder.{}.attention", "source", "source"),
-        *recording.maps("decoder", "decoder.{}.attention", "decoder_input", "decoder_input"),
-        *recording.maps("cross", "decoder.{}.cross_attention", "target", "source"),
-        *recording.maps("cross", "decoder.cross_attention", "target", "source"),  # of a recurrent model
+        *recording.maps("encoder", "encoder", "source", "source"),
+        *recording.maps("decoder", "decoder", "decoder_input", "decoder_input"),
+        *recording.maps("cross", "cross", "target", "source"),
     ]
     sequences = {
         "source": Positions.in_a_row([name(token) for token in read]),

@@ -7,35 +7,34 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import nn
 
 from heedful.errors import UserError
-from heedful.model_folder import ModelConfig, model_card
+from heedful.model_folder import ModelConfig
 from heedful.prepared.progress import OnProgress
 from heedful.prepared.small_data import warning_of_few
+from heedful.tasks.card import trained_card
 from heedful.tasks.job import Choice
-from heedful.tasks.starting_model import StartingModel, starting_model
+from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings
+from heedful.tasks.text_job import OWN_VOCABULARY, PreparedTextJob, TextJob
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, prepare_translation
 from heedful.tasks.translation.task import TranslationModel, TranslationTask
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
 from heedful.text.row_layout import RowOptions
-from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import measure_lines
-
-FAMILIES = ("encoder_decoder", "recurrent")
 
 
 @dataclass(frozen=True)
-class TranslationData:
+class TranslationData(TextJob):
     """The files to learn from: aligned source and target files, or table files; the held-out ones likewise.
 
     `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files. `columns` (such
     as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
     """
 
+    learned_by: ClassVar = ("encoder_decoder", "recurrent")
     files: ClassVar = ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv", "from_model")
     read_from_names: ClassVar = ("source_language", "target_language")
 
@@ -53,22 +52,8 @@ class TranslationData:
     header: bool | None = None
     delimiter: str | None = None
 
-    @property
-    def start_folder(self) -> str | None:
-        """The model folder that the run starts from."""
-        return self.from_model
-
     def __post_init__(self) -> None:
         take_file_names(self, "source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The families that translate; that of the model to start from, if there is one."""
-        start = self._starting_model()
-        return (start.config.family,) if start else FAMILIES
-
-    def _starting_model(self) -> StartingModel | None:
-        return starting_model(self.from_model, FAMILIES)
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
@@ -76,18 +61,13 @@ class TranslationData:
         self._row_options().check()
         self._corpora()
 
-    def base_settings(self) -> dict[str, Any]:
-        """The settings of the model to start from; else the preset's are good."""
-        start = self._starting_model()
-        return start.settings() if start else {}
-
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
     ) -> PreparedTranslationJob:
         """Clean, split and encode the pairs."""
         corpus, valid = self._corpora()
         longest = model_settings.get("max_length", PrepareOptions.max_length)
-        start = self._starting_model()
+        start = self.starting_model()
         tokenizer = start.tokenizer() if start else None
         options = PrepareOptions(None if start else model_settings.get("vocabulary_size"), longest)
         data = prepare_translation(corpus, valid, folder, options, progress, tokenizer, expected_key)
@@ -95,12 +75,6 @@ class TranslationData:
         if start and languages == (None, None):
             languages = (start.config.source_language, start.config.target_language)
         return PreparedTranslationJob(data, languages, valid is not None, start)
-
-    def start(self, model: nn.Module) -> None:
-        """Copy the weights of the model to start from, if there is one."""
-        start = self._starting_model()
-        if start:
-            start.copy_to(model)
 
     def _corpora(self) -> tuple[ParallelCorpus, ParallelCorpus | None]:
         corpus = self._corpus("source", "target", "tsv")
@@ -133,18 +107,13 @@ class TranslationData:
 
 
 @dataclass(frozen=True)
-class PreparedTranslationJob:
+class PreparedTranslationJob(PreparedTextJob):
     """Sentence pairs that are ready to be learned from."""
 
     data: PreparedTranslation
     languages: tuple[str | None, str | None]
     has_valid_files: bool
-    starts_from: StartingModel | None
-
-    @property
-    def key(self) -> str:
-        """Changes with the contents of the files, and with how they were prepared."""
-        return self.data.key
+    starts_from: StartingTextModel | None
 
     @property
     def messages(self) -> list[str]:
@@ -157,11 +126,6 @@ class PreparedTranslationJob:
         """Subwords of both sides, with an end each."""
         train = self.data.train
         return int(train.source_lengths.sum() + train.target_lengths.sum()) + 2 * len(train)
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The joint vocabulary."""
-        return self.data.tokenizer
 
     def preset(self, family: str, device: torch.device) -> str:
         """A size that suits the amount of text and the machine."""
@@ -181,13 +145,10 @@ class PreparedTranslationJob:
     def choices(self) -> list[Choice]:
         """What is known of the data."""
         held_out = "given files" if self.has_valid_files else "by content hash"
-        vocabulary = "joint byte-level BPE, by the amount of text"
-        if self.starts_from:
-            vocabulary = f"of {self.starts_from.folder}"
         return [
             Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
             Choice("held-out pairs", f"{len(self.data.valid):,}", held_out),
-            Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", vocabulary),
+            self.vocabulary_choice(f"joint {OWN_VOCABULARY}"),
         ]
 
     def task(self, model: TranslationModel, learning: LearningSettings) -> TranslationTask:
@@ -205,14 +166,11 @@ class PreparedTranslationJob:
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
-        languages = f"{config.source_language or 'source'} to {config.target_language or 'target'}"
-        return model_card(
-            name,
-            f"A model that translates {languages}, trained with heedful {config.heedful_version} on "
-            f"{len(self.data.train):,} sentence pairs.",
-            f"heedful translate {name} < in.txt > out.txt",
+        source, target = config.source_language or "source", config.target_language or "target"
+        details = (
             f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} subwords. Its training lines had "
             f"{config.training_lines}; longer texts are translated by their sentences. "
-            "BLEU is with greedy search, on at most 200 held-out pairs.",
-            scores,
+            "BLEU is with greedy search, on at most 200 held-out pairs."
         )
+        what, learned_from = f"A model that translates {source} to {target}", f"{len(self.data.train):,} sentence pairs"
+        return trained_card(config, name, what, learned_from, details, scores)

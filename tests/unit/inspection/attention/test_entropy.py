@@ -1,13 +1,21 @@
 import math
+from typing import Any
 
 import pytest
 import torch
 
-from heedful.inspection.attention.entropy import attention_entropy, entropy_and_largest, kind_of
-from heedful.inspection.attention.recording import recording_view
+from heedful.inspection.attention.entropy import attention_entropy, entropy_and_largest
+from heedful.inspection.attention.recording import recorders_by_kind, recording_view
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
+from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.models.encoder_only import EncoderOnlyConfig
+from heedful.models.families import FAMILIES
+from heedful.models.recurrent import RecurrentConfig
+from heedful.models.vision import VisionConfig
+from heedful.models.xlnet_config import XLNetConfig
 
 
 def relative(weights: torch.Tensor) -> float:
@@ -53,16 +61,37 @@ def test_it_is_that_of_the_weights_of_all_examples() -> None:
     assert found == {"self": pytest.approx(expected, abs=1e-5)}
 
 
+STACK = StackConfig(num_layers=3, attention=AttentionConfig(num_heads=2))
+TWO = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=2))
+LAYERS = RecurrentStackConfig(2)
+
+
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("family", "settings", "kinds"),
     [
-        ("encoder.3.attention", "encoder"),
-        ("decoder.0.attention", "decoder"),
-        ("decoder.0.cross_attention", "cross"),
-        ("decoder.cross_attention", "cross"),
-        ("blocks.1.attention", "self"),
-        ("blocks.1.attention.query", "query"),
+        (
+            "encoder_decoder",
+            EncoderDecoderConfig(53, 14, 29, encoder=STACK, decoder=TWO),
+            {"encoder": 3, "decoder": 2, "cross": 2},
+        ),
+        ("recurrent", RecurrentConfig(53, 14, 14, 29, encoder=LAYERS, decoder=LAYERS), {"cross": 1}),
+        ("decoder_only", DecoderOnlyConfig(53, 14, 29, stack=STACK), {"self": 3}),
+        ("encoder_only", EncoderOnlyConfig(53, 14, 29, stack=STACK), {"self": 3}),
+        ("vision", VisionConfig((8, 8), (4, 4), width=14, stack=STACK), {"self": 3}),
+        ("xlnet", XLNetConfig(53, 14, max_length=29, memory_length=7, stack=STACK), {"content": 3, "query": 3}),
     ],
 )
-def test_the_kind_of_a_layer_is_read_off_its_name(name: str, kind: str) -> None:
-    assert kind_of(name) == kind
+def test_a_model_tells_the_kind_of_each_of_its_attention_layers(
+    family: str, settings: Any, kinds: dict[str, int]
+) -> None:
+    view, recorders = recording_view(FAMILIES[family].build(settings))
+    found = recorders_by_kind(view)
+    assert {kind: len(layers) for kind, layers in found.items()} == kinds
+    # Each layer is told of once, and the layers of a kind one after the other.
+    assert {id(each) for layers in found.values() for each in layers} == {id(each) for each in recorders.values()}
+    order = {id(recorder): number for number, recorder in enumerate(recorders.values())}
+    assert all((numbers := [order[id(each)] for each in layers]) == sorted(set(numbers)) for layers in found.values())
+
+
+def test_a_model_that_tells_nothing_of_its_attention_has_no_entropy() -> None:
+    assert attention_entropy(torch.nn.Linear(3, 2), lambda _: iter([None])) == {}

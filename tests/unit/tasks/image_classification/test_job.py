@@ -15,7 +15,7 @@ from heedful.models.vision import Vision
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.demo_shapes import draw_shapes
 from heedful.tasks.image_classification.job import ImageData
-from heedful.tasks.image_classification.start import start_from_folder
+from heedful.tasks.starting_model import StartingModel
 
 SETTINGS: dict[str, Any] = {
     "model": {
@@ -120,7 +120,7 @@ def test_starting_from_a_model_at_another_size_and_with_other_classes(data: dict
     assert larger.config.image_size == (28, 24)
     assert larger.config.pixels == first.config.pixels
     start = Vision(larger.config).eval()
-    start_from_folder(start, tmp_path / "first")
+    StartingModel(str(tmp_path / "first"), ("vision",)).copy_to(start)
     pixels = torch.randn(3, 1, 28, 24)
     torch.testing.assert_close(start(pixels), first(pixels))
     # Six steps are few: the interpolated positions and the head must be near to those of the start.
