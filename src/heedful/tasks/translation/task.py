@@ -20,7 +20,7 @@ from heedful.errors import not_numbers
 from heedful.machine.devices import side_by_side
 from heedful.models.memory_plan import DecodingMemory
 from heedful.prepared.batches import BucketedBatches
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.padding import pad_rows
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers
@@ -122,8 +122,7 @@ def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smo
     labels = batch.labels_BT.flatten()
     real = (labels != batch.special_tokens.pad).nonzero()[:, 0]
     hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
-    output = model.output
-    return linear_cross_entropy(hidden_ND, output.weight, labels[real], label_smoothing, output.bias)
+    return output_cross_entropy(model.output, hidden_ND, labels[real], label_smoothing)
 
 
 def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:
@@ -225,10 +224,9 @@ class TranslationTask:
         """Some pairs as tensors on the model's device."""
         return collate_pairs(self.data.train, indices, self.model)
 
-    def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: TranslationModel, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return translation_loss(self.model, batch, self.settings.label_smoothing)
+        return translation_loss(model, batch, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
         """The loss over all held-out pairs, BLEU over some of them, and a few translations."""
