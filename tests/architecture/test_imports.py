@@ -11,14 +11,14 @@ PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files at the package's root.
-COMMON = {"errors", "config", "files", "storage", "__version__"}
+COMMON = {"errors", "config", "files", "storage", "lazy_names", "__version__"}
 USING = {"machine", "layers", "models", "text", "decoding"}
 MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {
     "machine": set(),
     "layers": set(),
     "text": set(),
-    "presets": set(),
+    "presets": {"models", "training"},  # of the training its settings alone
     "prepared": {"text"},
     "models": {"layers", "machine", "text"},
     "inspection": {"layers", "machine"},

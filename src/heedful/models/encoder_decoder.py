@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
 from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
@@ -156,8 +156,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary = config.width, config.vocabulary_size
-        assert vocabulary is not None
+        width, vocabulary = config.width, known_size(config.vocabulary_size)
         source_positions, target_positions = (_positions(config, stack) for stack in (config.encoder, config.decoder))
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.errors import UserError
 from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise, quieten
 from heedful.layers.convolutions import Neighbourhood
@@ -116,8 +116,7 @@ class EncoderOnly(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
-        assert vocabulary is not None
+        width, vocabulary, stack = config.width, known_size(config.vocabulary_size), config.stack
         head_width = stack.attention.key_width or width // stack.attention.num_heads
         self.positions = SCHEMES[config.positions](width, head_width, config.max_length)
         self.embedding = TokenEmbedding(

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.errors import UserError
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
@@ -156,8 +156,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, hidden, vocabulary = config.width, config.hidden_width, config.vocabulary_size
-        assert vocabulary is not None
+        width, hidden, vocabulary = config.width, config.hidden_width, known_size(config.vocabulary_size)
         no_positions = PositionScheme(width, width, config.max_length)
         target_table = nn.Embedding(vocabulary, width)
         source_table = target_table if config.shared_embeddings else nn.Embedding(vocabulary, width)

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.config import known_size
 from heedful.layers.attention import causal_mask
 from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
@@ -48,8 +49,7 @@ class XLNet(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
-        assert vocabulary is not None
+        width, vocabulary, stack = config.width, known_size(config.vocabulary_size), config.stack
         self.embedding = nn.Embedding(vocabulary, width)
         # What the query stream begins with, whatever the token.
         self.query_embedding = nn.Parameter(torch.randn(width) * width**-0.5)

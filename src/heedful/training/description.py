@@ -23,7 +23,7 @@ def describe(run: RunConfig, preset: str, model: Any, training: TrainingConfig, 
     of_preset = GIVEN if run.preset else "by the amount of data and the device"
     return [
         Choice("preset", preset, f"{of_preset}{': for the recipe alone' if run.data.start_folder else ''}"),
-        Choice("model", model.summary(), PRESETS[preset]()["family"]),
+        Choice("model", model.summary(), PRESETS[preset]().family),
         Choice("parameters", f"{parameters:,}", published and f"published: {published} million"),
         Choice(
             "device",
