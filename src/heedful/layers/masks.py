@@ -15,6 +15,11 @@ def padding_mask(lengths_B: Tensor, length: int, *, always: bool = False) -> Ten
     return (torch.arange(length, device=lengths_B.device) < lengths_B[:, None])[:, None, None]
 
 
+def whole_lengths(ids_BT: Tensor) -> Tensor:
+    """The lengths of rows without padding."""
+    return torch.full((len(ids_BT),), ids_BT.shape[1], device=ids_BT.device)
+
+
 def added_to_scores(seen: Tensor) -> Tensor:
     """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)

@@ -142,7 +142,7 @@ class DecoderOnly(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.embedding.table.weight.device
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """The last block's output; `documents_BT` numbers the documents of rows that hold several.

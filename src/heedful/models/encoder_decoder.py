@@ -212,14 +212,17 @@ class EncoderDecoder(nn.Module):
             x_BTD = block(x_BTD, positions_T, memory_BSD, memory_mask)
         return self.decoder_norm(x_BTD)
 
-    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's output for whole batches; `target_BT` starts with the start token."""
-        mask = padding_mask(source_lengths_B, source_BS.shape[1])
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+        """The decoder's output for whole batches; `target_BT` starts with the start token.
+
+        Without lengths no source has padding.
+        """
+        mask = None if source_lengths_B is None else padding_mask(source_lengths_B, source_BS.shape[1])
         return self.decode(target_BT, self.encode(source_BS, mask), mask)
 
-    def forward(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, source_lengths_B, target_BT))
+        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:
         """Encode sentences and compute their cross-attention keys and values, once."""

@@ -15,7 +15,7 @@ from heedful.layers.blocks import SelfBlock, StackConfig, final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.masks import padding_mask
+from heedful.layers.masks import padding_mask, whole_lengths
 from heedful.layers.positions import SCHEMES, PositionName
 from heedful.text.special_tokens import SpecialTokens
 
@@ -155,9 +155,18 @@ class EncoderOnly(nn.Module):
         return self.output
 
     def hidden(
-        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+        self,
+        ids_BT: Tensor,
+        lengths_B: Tensor | None = None,
+        segments_BT: Tensor | None = None,
+        *,
+        always_mask: bool = False,
     ) -> Tensor:
-        """The last block's output; with `always_mask` rows without padding take the same code path as others."""
+        """The last block's output; with `always_mask` rows without padding take the same code path as others.
+
+        Without lengths no text has padding.
+        """
+        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
         self.positions.extend(ids_BT.shape[1])
         positions_T = torch.arange(ids_BT.shape[1], device=ids_BT.device)
         mask = padding_mask(lengths_B, ids_BT.shape[1], always=always_mask)
@@ -190,9 +199,15 @@ class EncoderOnly(nn.Module):
         return self.pooler(self.pooled(hidden_BTD, lengths_B)) if self.config.head == "classes" else hidden_BTD
 
     def forward(
-        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+        self,
+        ids_BT: Tensor,
+        lengths_B: Tensor | None = None,
+        segments_BT: Tensor | None = None,
+        *,
+        always_mask: bool = False,
     ) -> Tensor:
         """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
+        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
         return self.answers(self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask), lengths_B)
 
     def answers(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:

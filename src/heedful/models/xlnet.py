@@ -67,7 +67,7 @@ class XLNet(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.embedding.weight.device
 
     def forward(
         self,
@@ -185,7 +185,7 @@ class XLNet(nn.Module):
     def _sinusoids(self, distances_X: Tensor) -> Tensor:
         longest = self.config.clamp_length
         distances_X = distances_X if longest is None else distances_X.clamp(-longest, longest)
-        return distance_sinusoids(distances_X, self.config.width)
+        return distance_sinusoids(distances_X, self.config.width).to(self.query_embedding.dtype)
 
     def _other_segment(self, ids_BT: Tensor, memory: int, segments_BT: Tensor | None) -> Tensor | None:
         """B 1 T S: whether a key is of another segment; memories are of segment 0, as is all without segments.

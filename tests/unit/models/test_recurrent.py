@@ -51,7 +51,7 @@ def test_there_is_no_longest_target() -> None:
     network = model().eval()
     network.resize_positions(97)
     assert (network.max_length, network.longest_target(5)) == (97, None)
-    logits = network(ids(2, 97), torch.tensor([97, 71]), ids(2, 89))
+    logits = network(ids(2, 97), ids(2, 89), torch.tensor([97, 71]))
     assert torch.isfinite(logits).all()
 
 
@@ -72,7 +72,7 @@ def test_threads_that_share_the_weights_compute_the_gradients_of_one(cell: str) 
         source, target = ids(13, 11, seed=number), ids(13, 7, seed=number + 100)
         lengths = torch.randint(1, 12, (13,), generator=torch.Generator().manual_seed(number))
         with seeded_dropout(number, torch.device("cpu")):
-            return list(torch.autograd.grad(network(source, lengths, target).square().sum(), parameters))
+            return list(torch.autograd.grad(network(source, target, lengths).square().sum(), parameters))
 
     alone = [gradients(number) for number in range(6)]
     with ThreadPoolExecutor(3) as pool:

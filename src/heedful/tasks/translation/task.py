@@ -36,10 +36,10 @@ class TranslationModel(DecodingModel, DecodingMemory, Protocol):
     output: nn.Linear
     max_length: int
 
-    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """What the output layer is applied to."""
 
-    def __call__(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def __call__(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
 
 
@@ -118,7 +118,7 @@ def collate(sources: list[Ids], targets: list[Ids], special: SpecialTokens = OWN
 
 def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over the real target tokens, with and without label smoothing."""
-    hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    hidden_BTD = model.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
     labels = batch.labels_BT.flatten()
     real = (labels != batch.special_tokens.pad).nonzero()[:, 0]
     hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
@@ -127,7 +127,7 @@ def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smo
 
 def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:
     """Per pair, the log-probability of each target token and of the end."""
-    logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    logits_BTV = model(batch.source_BS, batch.target_BT, batch.source_lengths_B)
     if not bool(logits_BTV.isfinite().all()):
         raise not_numbers("scores")
     labels_BT1 = batch.labels_BT[..., None]
@@ -254,5 +254,5 @@ class TranslationTask:
         short = np.flatnonzero(np.maximum(valid.source_lengths, valid.target_lengths) < LONGEST_EXAMPLE)
         for index in short[:EXAMPLES_TO_READ]:
             pair = collate_pairs(valid, np.array([index]), model)
-            model.hidden(pair.source_BS, pair.source_lengths_B, pair.target_BT)
+            model.hidden(pair.source_BS, pair.target_BT, pair.source_lengths_B)
             yield
