@@ -1,7 +1,14 @@
 # The public names: this list is the only one. `__init__.py` reads it, and imports a name when it is first used.
+from heedful import layers as layers
+from heedful import models as models
 from heedful.decoding.options import DecodingOptions as DecodingOptions
 from heedful.decoding.options import SamplingOptions as SamplingOptions
+from heedful.decoding.search import beam as beam
+from heedful.decoding.search import greedy as greedy
 from heedful.errors import UserError as UserError
+from heedful.presets.build import build as build
+from heedful.presets.build import preset as preset
+from heedful.presets.preset import Preset as Preset
 from heedful.tasks.encoding.pipeline import Encoder as Encoder
 from heedful.tasks.image_classification.job import ImageData as ImageData
 from heedful.tasks.image_classification.pipeline import ImageClassifier as ImageClassifier
@@ -18,6 +25,7 @@ from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel as Masked
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.job import TranslationData as TranslationData
 from heedful.tasks.translation.pipeline import Translator as Translator
+from heedful.text.tokenizer import Tokenizer as Tokenizer
 from heedful.training.run import train as train
 from heedful.training.run_config import RunConfig as RunConfig
 

@@ -92,6 +92,13 @@ def require(value: float, name: str, lowest: float, below: float = float("inf"))
         raise UserError(f"{name} is {value}, but must be at least {lowest:g}{upper}")
 
 
+def known_size(vocabulary_size: int | None) -> int:
+    """The size of a vocabulary, without which no model can be built."""
+    if vocabulary_size is None:
+        raise UserError("the model needs to know how many tokens there are: give vocabulary_size")
+    return vocabulary_size
+
+
 def join(where: str, key: str) -> str:
     """The dotted name of a key inside a place."""
     return f"{where}.{key}" if where else key

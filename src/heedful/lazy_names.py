@@ -11,15 +11,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+LINE = re.compile(r"^from (\S+) import (\w+) as (\w+)", re.MULTILINE)
+
 
 def lazy_names(file: str, package: str) -> tuple[list[str], Callable[[str], Any]]:
     """The public names in the stub of a package's `__init__.py`, and the `__getattr__` that imports them."""
     stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
-    places = {name: module for module, name in re.findall(r"^from (\S+) import (\w+)", stub, re.MULTILINE)}
+    places = {public: (module, name) for module, name, public in LINE.findall(stub)}
 
-    def get(name: str) -> Any:
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(places[name]), name)
+    def get(public: str) -> Any:
+        if public not in places:
+            raise AttributeError(f"module {package!r} has no attribute {public!r}")
+        module, name = places[public]
+        if module == package:  # a part of the package, as in `heedful.layers`
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(module), name)
 
     return sorted(places), get

@@ -19,7 +19,7 @@ ALLOWED = {
     "layers": set(),
     "layers/positions": set(),
     "text": set(),
-    "presets": set(),
+    "presets": {"models", "training"},  # of the training its settings alone
     "prepared": {"text"},
     "models": {"layers", "machine", "text"},
     "inspection": {"layers", "machine"},

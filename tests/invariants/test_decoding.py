@@ -90,7 +90,7 @@ def full_log_probabilities(model, source, tokens):
     """The log-probabilities T V of what follows START and each token, from one uncached forward pass."""
     source_BS = torch.tensor([[*source, END]])
     target_BT = torch.tensor([[START, *tokens]])
-    return model(source_BS, torch.tensor([source_BS.shape[1]]), target_BT)[0].double().log_softmax(-1)
+    return model(source_BS, target_BT, torch.tensor([source_BS.shape[1]]))[0].double().log_softmax(-1)
 
 
 SETTINGS = {

@@ -35,18 +35,18 @@ def decode_with_cache(model: TranslationModel, source: torch.Tensor, target: tor
 def test_cached_and_uncached_logits_agree_at_every_position(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=2)
     torch.testing.assert_close(
-        decode_with_cache(model, source, target), model(source, LENGTHS, target), atol=1e-5, rtol=0
+        decode_with_cache(model, source, target), model(source, target, LENGTHS), atol=1e-5, rtol=0
     )
 
 
 @torch.inference_mode()
 def test_fused_and_explicit_attention_agree_in_the_whole_model(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=2)
-    fused = model(source, LENGTHS, target)
+    fused = model(source, target, LENGTHS)
     for module in model.modules():
         if isinstance(module, AttentionLayer):
             module.attend = attend_explicit
-    torch.testing.assert_close(fused, model(source, LENGTHS, target), atol=1e-5, rtol=0)
+    torch.testing.assert_close(fused, model(source, target, LENGTHS), atol=1e-5, rtol=0)
 
 
 @torch.inference_mode()
@@ -73,7 +73,7 @@ def check_recorded_weights(model: torch.nn.Module, source: torch.Tensor) -> dict
     """A recording view gives the logits of its model, on the same parameters."""
     target = ids(B, T, seed=2)
     view, recorders = recording_view(model)
-    torch.testing.assert_close(view(source, LENGTHS, target), model(source, LENGTHS, target), atol=1e-5, rtol=0)
+    torch.testing.assert_close(view(source, target, LENGTHS), model(source, target, LENGTHS), atol=1e-5, rtol=0)
     assert {id(p) for p in view.parameters()} == {id(p) for p in model.parameters()}
     return recorders
 
@@ -126,7 +126,7 @@ def test_reordered_beams_continue_from_their_parents(model: TranslationModel, so
     logits = model.step(last, state)
     whole = torch.cat([history[parents], last[:, None]], dim=1)
     sentences = torch.tensor([0, 0, 0, 1, 1, 1])
-    expected = model(source[sentences], LENGTHS[sentences], whole)[:, -1]
+    expected = model(source[sentences], whole, LENGTHS[sentences])[:, -1]
     torch.testing.assert_close(logits, expected, atol=1e-5, rtol=0)
 
 
@@ -134,7 +134,7 @@ def test_reordered_beams_continue_from_their_parents(model: TranslationModel, so
 def test_future_tokens_cannot_change_earlier_logits(model: TranslationModel, source: torch.Tensor) -> None:
     target, other = ids(B, T, seed=6), ids(B, T, seed=7)
     changed = torch.where(torch.arange(T) < 6, target, other)
-    before, after = model(source, LENGTHS, target), model(source, LENGTHS, changed)
+    before, after = model(source, target, LENGTHS), model(source, changed, LENGTHS)
     assert torch.equal(before[:, :6], after[:, :6])
     assert not torch.allclose(before[:, 6:], after[:, 6:])
 
@@ -142,9 +142,9 @@ def test_future_tokens_cannot_change_earlier_logits(model: TranslationModel, sou
 @torch.inference_mode()
 def test_padding_changes_nothing(model: TranslationModel, source: torch.Tensor) -> None:
     target = ids(B, T, seed=8)
-    together = model(source, LENGTHS, target)
+    together = model(source, target, LENGTHS)
     for row, length in enumerate(LENGTHS.tolist()):
-        alone = model(source[row : row + 1, :length], LENGTHS[row : row + 1], target[row : row + 1])
+        alone = model(source[row : row + 1, :length], target[row : row + 1], LENGTHS[row : row + 1])
         torch.testing.assert_close(together[row : row + 1], alone, atol=1e-5, rtol=0)
 
 

@@ -37,7 +37,7 @@ def test_the_direction_of_a_movement_is_learned() -> None:
     model = Vision(VisionConfig((FRAMES, SIZE, SIZE), (2, 4, 4), 1, 4, 48, "mean", stack=stack))
     data = ImageSet(videos, classes, np.arange(2000), np.arange(2000, 2300))
     steps = 250
-    settings = LearningSettings(32 * model.config.length, 0.05, False, 1)
+    settings = LearningSettings(32 * model.config.length, 0.05, 1)
     task = ImageTask(model, data, AugmentationConfig(shift=0.0, flip=False), settings, str)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.004)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.004, total_steps=steps)
@@ -45,7 +45,7 @@ def test_the_direction_of_a_movement_is_learned() -> None:
     for indices in batches[:steps]:
         batch = task.collate(indices)
         optimizer.zero_grad()
-        (task.loss(batch)[0] / batch.num_targets).backward()
+        (task.loss(task.model, batch)[0] / batch.num_targets).backward()
         optimizer.step()
         schedule.step()
     model.eval()

@@ -31,7 +31,7 @@ def dots(count: int, height: int, width: int, seed: int) -> tuple[np.ndarray, np
 
 def image_task(model: Vision, images: np.ndarray, classes: np.ndarray) -> ImageTask:
     everything = np.arange(len(images))
-    settings = LearningSettings(32 * model.config.length, 0.0, False, 1)
+    settings = LearningSettings(32 * model.config.length, 0.0, 1)
     augmentation = AugmentationConfig(shift=0.0, flip=False)
     return ImageTask(model, ImageSet(images, classes, everything, everything), augmentation, settings, str)
 
@@ -45,7 +45,7 @@ def test_places_keep_their_meaning_at_another_resolution() -> None:
     for indices in [indices for epoch in range(4) for indices in task.epoch_batches(epoch)]:
         batch = task.collate(indices)
         optimizer.zero_grad()
-        (task.loss(batch)[0] / batch.num_targets).backward()
+        (task.loss(task.model, batch)[0] / batch.num_targets).backward()
         optimizer.step()
     model.eval()
 

@@ -42,7 +42,7 @@ def check_folder(tmp_path: Path, model: torch.nn.Module, tokenizer: Tokenizer, c
     loaded = load_model_folder(tmp_path)
     assert loaded.config == config
     assert loaded.text_tokenizer.encode("red dog") == tokenizer.encode("red dog")
-    inputs = torch.randint(3, 259, (3, 7)), torch.tensor([7, 5, 2]), torch.randint(3, 259, (3, 11))
+    inputs = torch.randint(3, 259, (3, 7)), torch.randint(3, 259, (3, 11)), torch.tensor([7, 5, 2])
     with torch.inference_mode():
         assert torch.equal(loaded.network(*inputs), model(*inputs))
     assert sorted(each.name for each in tmp_path.iterdir()) == [
@@ -61,7 +61,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 
 
 def logits(model: torch.nn.Module) -> torch.Tensor:
-    inputs = torch.tensor([[5, 7, 11]]), torch.tensor([3]), torch.tensor([[3, 13]])
+    inputs = torch.tensor([[5, 7, 11]]), torch.tensor([[3, 13]]), torch.tensor([3])
     with torch.inference_mode():
         return model(*inputs)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from padded_batches import Batch
-from torch import Tensor
 from training_loop import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE, Size, Step, serve_training
 
 from heedful.layers.attention import AttentionConfig
@@ -21,6 +21,7 @@ from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.averaging import MovingAverage
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
+from heedful.training.step import TrainingStep
 
 
 def build(size: Size) -> EncoderDecoder:
@@ -34,24 +35,14 @@ def build(size: Size) -> EncoderDecoder:
     return EncoderDecoder(EncoderDecoderConfig(size["vocabulary"], size["width"], encoder=stack, decoder=stack))
 
 
-class _Task:
-    """The one method of a task that gradients need."""
-
-    def __init__(self, model: EncoderDecoder) -> None:
-        self.model = model
-
-    def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
-        """The summed loss, with and without label smoothing."""
-        return translation_loss(self.model, batch, LABEL_SMOOTHING)
-
-
 def make_step(size: Size) -> Step:
     """What `heedful.training.loop` does between two validations, with a worker for each thread."""
     keep_freed_memory()
     workers = torch.get_num_threads()
     torch.set_num_threads(1)
     model = build(size).train()
-    gradients: ParallelGradients[Any] = ParallelGradients(model, _Task(model), workers, 1)  # type: ignore[arg-type]
+    loss = partial(translation_loss, label_smoothing=LABEL_SMOOTHING)
+    gradients: ParallelGradients[TranslationBatch] = ParallelGradients(TrainingStep(model, loss), workers, 1)
     settings = OptimizerConfig()
     optimizer = make_optimizer(model, settings)
     for group in optimizer.param_groups:

@@ -176,7 +176,7 @@ class _Judge:
         """By our model, those of the tokens of each target and of its end, if some tokens are ruled out."""
         source_rows, target_rows = (list(map(np.asarray, rows)) for rows in (self.sources, targets))
         batch = collate(source_rows, target_rows, self.special)
-        logits_BTV = self.ours(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+        logits_BTV = self.ours(batch.source_BS, batch.target_BT, batch.source_lengths_B)
         logits_BTV[..., forbidden] = -torch.inf
         scores_BT = logits_BTV.log_softmax(-1).gather(2, batch.labels_BT[..., None])[..., 0]
         return [row[: len(target) + 1].tolist() for row, target in zip(scores_BT, targets, strict=True)]

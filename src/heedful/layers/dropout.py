@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -30,12 +30,28 @@ def seeded_dropout(seed: int, device: torch.device) -> Iterator[None]:
         torch.manual_seed(seed)
         yield
         return
+    with _drawing_from(torch.Generator().manual_seed(seed)):
+        yield
+
+
+@contextmanager
+def _drawing_from(generator: torch.Generator) -> Iterator[None]:
     before = _source.generator
-    _source.generator = torch.Generator().manual_seed(seed)
+    _source.generator = generator
     try:
         yield
     finally:
         _source.generator = before
+
+
+def same_masks_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Two contexts for torch's checkpoint: one for a computation, and one for its repetition with the same masks.
+
+    Torch sees to its own generator itself.
+    """
+    if _source.generator is None:
+        return nullcontext(), nullcontext()
+    return nullcontext(), _drawing_from(_source.generator.clone_state())
 
 
 def _mask(x: Tensor, threshold: int) -> Tensor:

@@ -32,6 +32,11 @@ def by_head(mask: Tensor | None) -> Tensor | None:
     return mask[:, None] if mask is not None and mask.dim() == 3 else mask
 
 
+def whole_lengths(ids_BT: Tensor) -> Tensor:
+    """The lengths of rows without padding."""
+    return torch.full((len(ids_BT),), ids_BT.shape[1], device=ids_BT.device)
+
+
 def added_to_scores(seen: Tensor) -> Tensor:
     """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)

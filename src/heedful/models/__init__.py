@@ -1,1 +1,5 @@
-"""One file per model family."""
+"""One file per model family; the models and their settings are imported when they are first used."""
+
+from heedful.lazy_names import lazy_names
+
+__all__, __getattr__ = lazy_names(__file__, __name__)

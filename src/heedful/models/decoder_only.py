@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
@@ -118,7 +118,7 @@ class DecoderOnly(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
+        width, vocabulary, stack = config.width, known_size(config.vocabulary_size), config.stack
         assert vocabulary is not None
         self.positions = stack_positions(config.positions, width, stack, config.max_length, causal=True)
         self.embedding = TokenEmbedding(
@@ -147,7 +147,7 @@ class DecoderOnly(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.embedding.table.weight.device
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """The last block's output; `documents_BT` numbers the documents of rows that hold several.

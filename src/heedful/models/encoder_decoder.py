@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
@@ -160,7 +160,7 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary = config.width, config.vocabulary_size
+        width, vocabulary = config.width, known_size(config.vocabulary_size)
         assert vocabulary is not None
         length = table_length(config.max_length + 1)  # the end token comes on top
         source_positions = stack_positions(config.positions, width, config.encoder, length)
@@ -215,14 +215,17 @@ class EncoderDecoder(nn.Module):
         x_BTD = self.target_embedding(target_BT, positions_T)
         return self.decoder_norm(self.decoder(x_BTD, memory_BSD, memory_mask, positions=positions_T))
 
-    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's output for whole batches; `target_BT` starts with the start token."""
-        mask = padding_mask(source_lengths_B, source_BS.shape[1])
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+        """The decoder's output for whole batches; `target_BT` starts with the start token.
+
+        Without lengths no source has padding.
+        """
+        mask = None if source_lengths_B is None else padding_mask(source_lengths_B, source_BS.shape[1])
         return self.decode(target_BT, self.encode(source_BS, mask), mask)
 
-    def forward(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, source_lengths_B, target_BT))
+        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:
         """Encode sentences and compute their cross-attention keys and values, once."""

@@ -10,14 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import StackConfig, final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.masks import padding_mask
+from heedful.layers.masks import padding_mask, whole_lengths
 from heedful.layers.positions import Positions
 from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.text.special_tokens import SpecialTokens
@@ -121,7 +121,7 @@ class EncoderOnly(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
+        width, vocabulary, stack = config.width, known_size(config.vocabulary_size), config.stack
         assert vocabulary is not None
         self.positions = stack_positions(config.positions, width, stack, config.max_length)
         self.embedding = TokenEmbedding(
@@ -169,9 +169,18 @@ class EncoderOnly(nn.Module):
         return self.output
 
     def hidden(
-        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+        self,
+        ids_BT: Tensor,
+        lengths_B: Tensor | None = None,
+        segments_BT: Tensor | None = None,
+        *,
+        always_mask: bool = False,
     ) -> Tensor:
-        """The last block's output; with `always_mask` rows without padding take the same code path as others."""
+        """The last block's output; with `always_mask` rows without padding take the same code path as others.
+
+        Without lengths no text has padding.
+        """
+        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
         self.positions.extend(ids_BT.shape[1])
         positions_T = torch.arange(ids_BT.shape[1], device=ids_BT.device)
         mask = padding_mask(lengths_B, ids_BT.shape[1], always=always_mask)
@@ -202,9 +211,15 @@ class EncoderOnly(nn.Module):
         return self.pooler(self.pooled(hidden_BTD, lengths_B)) if self.config.head == "classes" else hidden_BTD
 
     def forward(
-        self, ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None, *, always_mask: bool = False
+        self,
+        ids_BT: Tensor,
+        lengths_B: Tensor | None = None,
+        segments_BT: Tensor | None = None,
+        *,
+        always_mask: bool = False,
     ) -> Tensor:
         """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
+        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
         return self.answers(self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask), lengths_B)
 
     def answers(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:

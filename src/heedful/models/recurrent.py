@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import require
+from heedful.config import known_size, require
 from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.global_attention import GlobalScoring
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of, with_enough_rows
-from heedful.layers.masks import added_to_scores, padding_mask
+from heedful.layers.masks import added_to_scores, padding_mask, whole_lengths
 from heedful.layers.positions import PositionScheme, PositionSizes
 from heedful.layers.recurrent import CellName
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder, RecurrentStackConfig
@@ -157,7 +157,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, hidden, vocabulary = config.width, config.hidden_width, config.vocabulary_size
+        width, hidden, vocabulary = config.width, config.hidden_width, known_size(config.vocabulary_size)
         assert vocabulary is not None
         no_positions = PositionScheme(PositionSizes(width, width, config.max_length))
         target_table = nn.Embedding(vocabulary, width)
@@ -184,7 +184,7 @@ class Recurrent(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.target_embedding.table.weight.device
 
     def encode(self, source_BS: Tensor, lengths_B: Tensor) -> EncodedSources:
         """The encoder's outputs, what attention compares them by, and the states that the decoder starts from."""
@@ -192,17 +192,21 @@ class Recurrent(nn.Module):
         keys_BSK = self.decoder.cross_attention.keys(memory_BSW)
         return EncodedSources(keys_BSK, memory_BSW, lengths_B, torch.tanh(self.bridge(last_BW)))
 
-    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's output for whole batches; `target_BT` starts with the start token."""
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+        """The decoder's output for whole batches; `target_BT` starts with the start token.
+
+        Without lengths no source has padding.
+        """
+        source_lengths_B = whole_lengths(source_BS) if source_lengths_B is None else source_lengths_B
         encoded = self.encode(source_BS, source_lengths_B)
         mask = padding_mask(source_lengths_B, source_BS.shape[1])
         x_BTD = _embedded(self.target_embedding, target_BT)
         attention = self.decoder.cross_attention
         return self.decoder(x_BTD, encoded.states, lambda x: attention(x, encoded.keys, encoded.memory, mask))
 
-    def forward(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, source_lengths_B, target_BT))
+        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> EncodedSources:
         """Encode sentences, once; a few empty ones more, where there are so few that kernels would round otherwise."""

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.config import known_size
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.dropout import Dropout
@@ -56,8 +57,7 @@ class XLNet(nn.Module):
         super().__init__()
         self.config = config
         self.max_length = config.max_length
-        width, vocabulary, stack = config.width, config.vocabulary_size, config.stack
-        assert vocabulary is not None
+        width, vocabulary, stack = config.width, known_size(config.vocabulary_size), config.stack
         self.embedding = nn.Embedding(vocabulary, width)
         # What the query stream begins with, whatever the token.
         self.query_embedding = nn.Parameter(torch.randn(width) * width**-0.5)
@@ -80,7 +80,7 @@ class XLNet(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.output.weight.device
+        return self.embedding.weight.device
 
     def forward(
         self,
@@ -198,7 +198,7 @@ class XLNet(nn.Module):
     def _sinusoids(self, distances_X: Tensor) -> Tensor:
         longest = self.config.clamp_length
         distances_X = distances_X if longest is None else distances_X.clamp(-longest, longest)
-        return distance_sinusoids(distances_X, self.config.width)
+        return distance_sinusoids(distances_X, self.config.width).to(self.query_embedding.dtype)
 
     def _other_segment(self, ids_BT: Tensor, memory: int, segments_BT: Tensor | None) -> Tensor | None:
         """B 1 T S: whether a key is of another segment; memories are of segment 0, as is all without segments.

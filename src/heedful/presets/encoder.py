@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.presets.recipes import Settings, budget_recipe
+from heedful.presets.preset import Preset, Settings, make_preset
+from heedful.presets.recipes import budget_recipe
 
 
 def _recipe(width: int) -> Settings:
@@ -12,44 +13,40 @@ def _recipe(width: int) -> Settings:
     return {**budget_recipe(width), "schedule": schedule, "optimizer": {"beta2": 0.98, "weight_decay": 0.1}}
 
 
-def _encoder(width: int, layers: int, heads: int, inner: int) -> Settings:
+def _model(width: int, layers: int, heads: int, inner: int, dropout: float) -> Settings:
     """What learns from few texts: pre-norm, rotary positions, phrases of three, mean pooling, tokens dropped."""
-    stack: Settings = {"num_layers": layers, "norm": "pre", "dropout": 0.2, "attention": {"num_heads": heads}}
+    stack: Settings = {"num_layers": layers, "norm": "pre", "dropout": dropout, "attention": {"num_heads": heads}}
     stack["feed_forward"] = {"inner_width": inner, "activation": "gelu"}
-    model = {"width": width, "positions": "rotary", "stack": stack, "convolution": 3, "token_dropout": 0.2}
-    return {"family": "encoder_only", "model": model, "training": _recipe(width)}
+    return {"width": width, "positions": "rotary", "stack": stack, "convolution": 3, "token_dropout": 0.2}
 
 
-def encoder_tiny() -> Settings:
+def encoder_tiny() -> Preset:
     """About 2 million parameters: some thousand texts, a laptop."""
-    return _encoder(128, 2, 4, 256)
+    return make_preset("encoder_only", _model(128, 2, 4, 256, 0.2), _recipe(128))
 
 
-def encoder_small() -> Settings:
+def encoder_small() -> Preset:
     """About 7 million parameters: pretraining on a CPU."""
-    return _encoder(256, 4, 4, 1024)
+    return make_preset("encoder_only", _model(256, 4, 4, 1024, 0.2), _recipe(256))
 
 
-def _masked(preset: Settings) -> Settings:
-    """The same model, to be pretrained: hidden words are hard to guess, which takes many quick steps, not a damper."""
-    width = preset["model"]["width"]
-    preset["model"]["stack"]["dropout"] = 0.1
-    preset["training"]["schedule"] = {"kind": "decay", "learning_rate": round(4e-3 * 128 / width, 6)}
-    preset["training"]["batches"] = {"tokens_per_step": 4000}
-    return preset
+def _pretraining_recipe(width: int) -> Settings:
+    """Hidden words are hard to guess, which takes many quick steps, not a damper."""
+    schedule = {"kind": "decay", "learning_rate": round(4e-3 * 128 / width, 6)}
+    return {**_recipe(width), "schedule": schedule, "batches": {"tokens_per_step": 4000}}
 
 
-def masked_tiny() -> Settings:
+def masked_tiny() -> Preset:
     """`encoder_tiny`, to be pretrained on up to some ten million tokens."""
-    return _masked(encoder_tiny())
+    return make_preset("encoder_only", _model(128, 2, 4, 256, 0.1), _pretraining_recipe(128))
 
 
-def masked_small() -> Settings:
+def masked_small() -> Preset:
     """`encoder_small`, to be pretrained."""
-    return _masked(encoder_small())
+    return make_preset("encoder_only", _model(256, 4, 4, 1024, 0.1), _pretraining_recipe(256))
 
 
-def _bert(width: int, layers: int, heads: int) -> Settings:
+def _bert(width: int, layers: int, heads: int) -> Preset:
     """BERT (Devlin et al., 2019): post-norm, learned positions, two kinds of segment, a pooled class token."""
     stack: dict[str, Any] = {"num_layers": layers, "norm": "post", "dropout": 0.1, "norm_epsilon": 1e-12}
     stack["attention"] = {"num_heads": heads, "dropout": 0.1}
@@ -57,14 +54,14 @@ def _bert(width: int, layers: int, heads: int) -> Settings:
     model = {"vocabulary_size": 30522, "width": width, "stack": stack, "pooling": "class_token", "pooler": True}
     model["embedding"] = {"scaled": False, "segments": 2, "norm": True}
     training = {**_recipe(width), "schedule": {"kind": "decay", "learning_rate": round(0.0768 / width, 6)}}
-    return {"family": "encoder_only", "model": model, "training": training}
+    return make_preset("encoder_only", model, training)
 
 
-def bert_base() -> Settings:
+def bert_base() -> Preset:
     """BERT base, 110 million parameters."""
     return _bert(768, 12, 12)
 
 
-def bert_large() -> Settings:
+def bert_large() -> Preset:
     """BERT large, 340 million parameters."""
     return _bert(1024, 24, 16)

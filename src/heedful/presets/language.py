@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.presets.recipes import Settings, budget_recipe
+from heedful.presets.preset import Preset, Settings, make_preset
+from heedful.presets.recipes import budget_recipe
 
 
 def _stack(layers: int, heads: int, dropout: float, **attention: Any) -> Settings:
@@ -23,89 +24,89 @@ def _language_recipe(width: int) -> Settings:
     return {**recipe, "label_smoothing": 0.0, "optimizer": {"beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1}}
 
 
-def language_tiny() -> Settings:
+def language_tiny() -> Preset:
     """About a million parameters and today's usual blocks: a book, a laptop."""
     model = _modern(128, 4, 4, 2, 352, 256, 0.1)
-    return {"family": "decoder_only", "model": model, "training": _language_recipe(128)}
+    return make_preset("decoder_only", model, _language_recipe(128))
 
 
-def language_small() -> Settings:
+def language_small() -> Preset:
     """About 10 million parameters and today's usual blocks: some books, a CPU."""
     model = _modern(320, 6, 5, 5, 864, 512, 0.1)
-    return {"family": "decoder_only", "model": model, "training": _language_recipe(320)}
+    return make_preset("decoder_only", model, _language_recipe(320))
 
 
-def _gpt(width: int, layers: int, heads: int, context: int, **stack: Any) -> Settings:
+def _gpt(width: int, layers: int, heads: int, context: int, **stack: Any) -> Preset:
     blocks = {**_stack(layers, heads, 0.1), "feed_forward": {"activation": "gelu_tanh"}, **stack}
     training = {**_language_recipe(width), "schedule": {"kind": "decay", "learning_rate": round(0.46 / width, 6)}}
-    return {
-        "family": "decoder_only",
-        "model": {"vocabulary_size": 50257, "width": width, "max_length": context, "stack": blocks},
-        "training": training,
-    }
+    return make_preset(
+        "decoder_only",
+        {"vocabulary_size": 50257, "width": width, "max_length": context, "stack": blocks},
+        training,
+    )
 
 
-def gpt2_small() -> Settings:
+def gpt2_small() -> Preset:
     """GPT-2, 124 million parameters (Radford et al., 2019)."""
     return _gpt(768, 12, 12, 1024)
 
 
-def gpt2_medium() -> Settings:
+def gpt2_medium() -> Preset:
     """GPT-2, 355 million parameters."""
     return _gpt(1024, 24, 16, 1024)
 
 
-def gpt2_large() -> Settings:
+def gpt2_large() -> Preset:
     """GPT-2, 774 million parameters."""
     return _gpt(1280, 36, 20, 1024)
 
 
-def gpt2_xl() -> Settings:
+def gpt2_xl() -> Preset:
     """GPT-2, 1.5 billion parameters."""
     return _gpt(1600, 48, 25, 1024)
 
 
-def _gpt3(width: int, layers: int, heads: int, head_width: int) -> Settings:
+def _gpt3(width: int, layers: int, heads: int, head_width: int) -> Preset:
     """GPT-3 (Brown et al., 2020, Table 2.1); every second layer sees a local window, whose size is not published."""
     attention = {"num_heads": heads, "key_width": head_width}
     return _gpt(width, layers, heads, 2048, attention=attention, local_window=256)
 
 
-def gpt3_small() -> Settings:
+def gpt3_small() -> Preset:
     """GPT-3, 125 million parameters."""
     return _gpt3(768, 12, 12, 64)
 
 
-def gpt3_medium() -> Settings:
+def gpt3_medium() -> Preset:
     """GPT-3, 350 million parameters."""
     return _gpt3(1024, 24, 16, 64)
 
 
-def gpt3_large() -> Settings:
+def gpt3_large() -> Preset:
     """GPT-3, 760 million parameters."""
     return _gpt3(1536, 24, 16, 96)
 
 
-def gpt3_xl() -> Settings:
+def gpt3_xl() -> Preset:
     """GPT-3, 1.3 billion parameters."""
     return _gpt3(2048, 24, 24, 128)
 
 
-def gpt3_2_7b() -> Settings:
+def gpt3_2_7b() -> Preset:
     """GPT-3, 2.7 billion parameters."""
     return _gpt3(2560, 32, 32, 80)
 
 
-def gpt3_6_7b() -> Settings:
+def gpt3_6_7b() -> Preset:
     """GPT-3, 6.7 billion parameters."""
     return _gpt3(4096, 32, 32, 128)
 
 
-def gpt3_13b() -> Settings:
+def gpt3_13b() -> Preset:
     """GPT-3, 13 billion parameters."""
     return _gpt3(5140, 40, 40, 128)
 
 
-def gpt3_175b() -> Settings:
+def gpt3_175b() -> Preset:
     """GPT-3, 175 billion parameters."""
     return _gpt3(12288, 96, 96, 128)

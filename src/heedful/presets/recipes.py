@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Settings = dict[str, Any]
+from heedful.presets.preset import Settings
 
 
 def paper_recipe(average: int) -> Settings:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from heedful.presets.recipes import Settings, budget_recipe
+from heedful.presets.preset import Preset, make_preset
+from heedful.presets.recipes import budget_recipe
 
 
-def recurrent_tiny() -> Settings:
+def recurrent_tiny() -> Preset:
     """LSTM layers with additive attention, about as many parameters as translation_tiny has."""
-    return {
-        "family": "recurrent",
-        "model": {
+    return make_preset(
+        "recurrent",
+        {
             "width": 128,
             "hidden_width": 256,
             "encoder": {"num_layers": 2, "dropout": 0.3},
             "decoder": {"num_layers": 1, "dropout": 0.3},
         },
-        "training": budget_recipe(128),
-    }
+        budget_recipe(128),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from heedful.presets.recipes import Settings, budget_recipe, paper_recipe
+from heedful.presets.preset import Preset, Settings, make_preset
+from heedful.presets.recipes import budget_recipe, paper_recipe
 
 
 def _translation(width: int, layers: int, heads: int, inner: int, norm: str, dropout: float) -> Settings:
@@ -16,37 +17,21 @@ def _translation(width: int, layers: int, heads: int, inner: int, norm: str, dro
     return {"width": width, "encoder": stack, "decoder": stack}
 
 
-def translation_tiny() -> Settings:
+def translation_tiny() -> Preset:
     """About 2 million parameters: the demo, small corpora, a laptop."""
-    return {
-        "family": "encoder_decoder",
-        "model": _translation(128, 4, 4, 256, "pre", 0.2),
-        "training": budget_recipe(128),
-    }
+    return make_preset("encoder_decoder", _translation(128, 4, 4, 256, "pre", 0.2), budget_recipe(128))
 
 
-def translation_small() -> Settings:
+def translation_small() -> Preset:
     """About 8 million parameters: some hundred thousand sentence pairs on a CPU."""
-    return {
-        "family": "encoder_decoder",
-        "model": _translation(256, 4, 4, 1024, "pre", 0.2),
-        "training": budget_recipe(256),
-    }
+    return make_preset("encoder_decoder", _translation(256, 4, 4, 1024, "pre", 0.2), budget_recipe(256))
 
 
-def translation_base() -> Settings:
+def translation_base() -> Preset:
     """The paper's base model and recipe (Table 3, 5.3)."""
-    return {
-        "family": "encoder_decoder",
-        "model": _translation(512, 6, 8, 2048, "post", 0.1),
-        "training": paper_recipe(5),
-    }
+    return make_preset("encoder_decoder", _translation(512, 6, 8, 2048, "post", 0.1), paper_recipe(5))
 
 
-def translation_big() -> Settings:
+def translation_big() -> Preset:
     """The paper's big model and recipe (Table 3; dropout 0.3 as for English-German)."""
-    return {
-        "family": "encoder_decoder",
-        "model": _translation(1024, 6, 16, 4096, "post", 0.3),
-        "training": paper_recipe(20),
-    }
+    return make_preset("encoder_decoder", _translation(1024, 6, 16, 4096, "post", 0.3), paper_recipe(20))

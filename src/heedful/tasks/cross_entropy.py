@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
+from torch.utils.checkpoint import checkpoint
+
+from heedful.layers.dropout import same_masks_again
 
 # A piece of logits has at most about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
@@ -115,8 +119,59 @@ def _loss_only(
 def linear_cross_entropy(
     hidden_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, smoothing: float, bias_V: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported."""
+    """The losses of `output_cross_entropy` for the output layer x W^T + b, given by its weights."""
     with torch.autocast(hidden_ND.device.type, enabled=False):
         if not torch.is_grad_enabled():
             return _loss_only(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)
         return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)  # type: ignore[no-untyped-call]
+
+
+def _is_plain(output: nn.Module) -> TypeGuard[nn.Linear]:
+    """Whether a module is torch's linear layer with nothing attached: then nothing can tell its formula from a call."""
+    return (
+        type(output) is nn.Linear
+        and type(output.weight) is nn.Parameter  # not a tensor that computes in a way of its own
+        and "forward" not in vars(output)
+        and output._compiled_call_impl is None
+        and not any((output._forward_hooks, output._forward_pre_hooks))
+        and not any((output._backward_hooks, output._backward_pre_hooks))
+        and not _has_any_global_hook()
+    )
+
+
+def _module_cross_entropy(
+    output: nn.Module, hidden_ND: Tensor, labels_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The losses of any module that gives logits, by plain calls of it; no piece's logits are kept for its gradient.
+
+    They are computed again when the gradient is, so that hooks and wrappers see a module that is called and
+    differentiated as any other.
+    """
+
+    def losses(hidden_ND: Tensor, labels_N: Tensor) -> tuple[Tensor, Tensor]:
+        scores_NV = output(hidden_ND).log_softmax(1)
+        plain = -scores_NV.gather(1, labels_N[:, None]).sum()
+        return (1 - smoothing) * plain - smoothing * scores_NV.mean(1).sum(), plain.detach()
+
+    # How many logits a row has is known only after a call.
+    rows = FEWEST_PIECE_ROWS if hidden_ND.device.type == "cpu" else 32 * FEWEST_PIECE_ROWS
+    pieces = zip(hidden_ND.split(rows), labels_N.split(rows), strict=True)
+    if torch.is_grad_enabled():
+        found = [checkpoint(losses, *each, use_reentrant=False, context_fn=same_masks_again) for each in pieces]
+    else:
+        found = [losses(*each) for each in pieces]
+    smoothed, plain = (torch.stack(each).sum() for each in zip(*found, strict=True))
+    return smoothed, plain
+
+
+def output_cross_entropy(
+    output: nn.Module, hidden_ND: Tensor, labels_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported.
+
+    `output` is any module that turns rows into logits; torch's own linear layer has a faster way.
+    """
+    if _is_plain(output):
+        return linear_cross_entropy(hidden_ND, output.weight, labels_N, smoothing, output.bias)
+    with torch.autocast(hidden_ND.device.type, enabled=False):
+        return _module_cross_entropy(output, hidden_ND.float(), labels_N, smoothing)

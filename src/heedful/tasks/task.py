@@ -61,7 +61,6 @@ class LearningSettings:
 
     tokens_per_batch: int
     label_smoothing: float
-    bf16: bool
     seed: int
 
 
@@ -93,8 +92,8 @@ class Task(Protocol[AnyBatch]):
     def collate(self, indices: Indices) -> AnyBatch:
         """Some examples as tensors."""
 
-    def loss(self, batch: AnyBatch) -> tuple[Tensor, Tensor]:
-        """The summed loss to train on, and the summed loss to report."""
+    def loss(self, model: Any, batch: AnyBatch) -> tuple[Tensor, Tensor]:
+        """The summed loss to train on, and the summed loss to report, of a model that reads a batch."""
 
     def validate(self) -> Validation:
         """Measure the model, as it is now, on the held-out examples."""

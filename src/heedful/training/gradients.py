@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Generic
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
 from heedful.machine.memory import out_of_memory
-from heedful.tasks.task import AnyBatch, Task
+from heedful.tasks.task import AnyBatch
+from heedful.training.step import TrainingStep
 
 
 def _start_worker(threads: int) -> None:
@@ -27,9 +28,9 @@ class ParallelGradients(Generic[AnyBatch]):
     scale better than operations that are each split over all cores, and do not stall when a core is taken away.
     """
 
-    def __init__(self, model: nn.Module, task: Task[AnyBatch], workers: int, threads: int) -> None:
-        self.task = task
-        self.parameters = [each for each in model.parameters() if each.requires_grad]
+    def __init__(self, step: TrainingStep[AnyBatch], workers: int, threads: int) -> None:
+        self.step = step
+        self.parameters = [each for each in step.parameters() if each.requires_grad]
         self.pool = ThreadPoolExecutor(workers, initializer=_start_worker, initargs=(threads,))
 
     def compute(self, batches: Sequence[AnyBatch], seed: int, on_split: Callable[[], None]) -> float:
@@ -61,7 +62,7 @@ class ParallelGradients(Generic[AnyBatch]):
         def part(number: int, batch: AnyBatch) -> tuple[tuple[Tensor, ...], Tensor]:
             # Seeded by step and part, not by what ran before: a continued run draws the same masks.
             with seeded_dropout(seed * 1_009 + number, device):
-                loss, plain = self.task.loss(batch)
+                loss, plain = self.step(batch)
                 return torch.autograd.grad(loss / targets, self.parameters), plain
 
         for parameter in self.parameters:

@@ -41,6 +41,7 @@ from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer
 from heedful.training.recovery import restore_checkpoint, restore_newest
 from heedful.training.run_state import RunState
 from heedful.training.schedule import learning_rate
+from heedful.training.step import TrainingStep
 
 
 class Trainer(Generic[AnyBatch]):
@@ -64,7 +65,8 @@ class Trainer(Generic[AnyBatch]):
         machine = config.machine
         assert machine.workers is not None and machine.threads is not None
         self.workers = machine.workers
-        self.gradients = ParallelGradients(model, task, machine.workers, machine.threads)
+        step = TrainingStep(model, task.loss, bf16=machine.precision == "bf16")
+        self.gradients = ParallelGradients(step, machine.workers, machine.threads)
         self.optimizer = make_optimizer(model, config.optimizer)
         self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
         self.limit = Limit(config.limit, config.saving, clock)
@@ -155,10 +157,8 @@ class Trainer(Generic[AnyBatch]):
             self.average.update(position.step)
         seconds = time.monotonic() - started
         tokens = sum(batch.num_tokens for batch in batches)
-        self._computed_tokens, self._computing_seconds = (
-            self._computed_tokens + tokens,
-            self._computing_seconds + seconds,
-        )
+        self._computed_tokens += tokens
+        self._computing_seconds += seconds
         row = {
             "step": position.step,
             "epoch": position.epoch,

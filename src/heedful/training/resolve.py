@@ -15,6 +15,7 @@ from heedful.models.families import FAMILIES
 from heedful.models.memory_plan import tokens_that_fit
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
+from heedful.presets.preset import given_settings
 from heedful.presets.recipes import budget_recipe
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
@@ -40,7 +41,7 @@ def check_settings(run: RunConfig) -> None:
     for key in run.settings:
         if key not in ("model", "training"):
             raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
-    some_preset = next(name for name, preset in PRESETS.items() if preset()["family"] == family)
+    some_preset = next(name for name, preset in PRESETS.items() if preset().family == family)
     filled = fill_in(run.preset or some_preset, run.settings)
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
@@ -56,7 +57,7 @@ def check_settings(run: RunConfig) -> None:
 
 def _family(job: Job, preset: str | None, family: str | None) -> str:
     """The family that was asked for, by its name or by that of a preset."""
-    fitting = [name for name, make in PRESETS.items() if make()["family"] in job.families]
+    fitting = [name for name, make in PRESETS.items() if make().family in job.families]
     if family is not None and family not in job.families:
         if job.start_folder:
             raise UserError(
@@ -67,7 +68,7 @@ def _family(job: Job, preset: str | None, family: str | None) -> str:
         return family or job.families[0]
     if preset not in fitting:
         raise UserError(f"unknown preset {preset!r} for this job: {nearest(preset, fitting)}")
-    of_preset: str = PRESETS[preset]()["family"]
+    of_preset = PRESETS[preset]().family
     if family not in (None, of_preset):
         raise UserError(f"the preset {preset!r} is of the family {of_preset!r}, not {family!r}: give one of the two")
     return of_preset
@@ -75,23 +76,24 @@ def _family(job: Job, preset: str | None, family: str | None) -> str:
 
 def asked_model_settings(run: RunConfig) -> dict[str, Any]:
     """What was asked of the model; a preset that was named also settles how images are cut."""
-    preset = PRESETS[run.preset]()["model"] if run.preset else {}
+    preset = given_settings(PRESETS[run.preset]())["model"] if run.preset else {}
     shape = {name: preset[name] for name in ("image_size", "patch_size") if name in preset}
     return {**shape, **run.settings.get("model", {})}
 
 
 def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     """The preset's settings with the user's over them."""
-    base = PRESETS[preset]()
+    chosen = PRESETS[preset]()
+    base = given_settings(chosen)
     training = settings.get("training", {})
-    decays = base["training"]["schedule"]["kind"] == "decay"
+    decays = chosen.training.schedule.kind == "decay"
     if not decays and isinstance(training, dict) and (training.get("limit") or {}).get("budget") is not None:
-        base = merge(base, {"training": budget_recipe(base["model"]["width"])})
+        base = merge(base, {"training": budget_recipe(chosen.model.width)})
     merged = merge(base, settings)
     return ResolvedRun(
-        base["family"],
+        chosen.family,
         preset,
-        from_dict(FAMILIES[base["family"]].settings, merged["model"], "model"),
+        from_dict(FAMILIES[chosen.family].settings, merged["model"], "model"),
         from_dict(TrainingConfig, merged["training"], "training"),
     )
 

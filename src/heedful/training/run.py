@@ -150,7 +150,6 @@ def _trainer(
     learning = LearningSettings(
         training.batches.tokens_per_batch,
         training.label_smoothing,
-        training.machine.precision == "bf16",
         training.seed,
     )
     task = data.task(model, learning)

@@ -36,7 +36,7 @@ def test_operations_are_those_of_the_layers() -> None:
             layer.register_forward_hook(of_linear)
         elif isinstance(layer, AttentionLayer):
             layer.attend = attend
-    model(torch.full((1, 7), 3), torch.tensor([7]), torch.full((1, 11), 3))
+    model(torch.full((1, 7), 3), torch.full((1, 11), 3), torch.tensor([7]))
     assert TINY.training_flops(7, 11) == 3 * sum(counted)
 
 

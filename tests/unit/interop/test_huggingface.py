@@ -83,7 +83,7 @@ def test_marian_gives_the_same_logits_also_with_padding(changes: dict, tmp_path:
     lengths = torch.tensor([13, 11, 5])
     mask = torch.arange(13) < lengths[:, None]
     theirs = reference(input_ids=source, attention_mask=mask.long(), decoder_input_ids=target).logits
-    torch.testing.assert_close(ours(source, lengths, target), theirs, atol=1e-4, rtol=0)
+    torch.testing.assert_close(ours(source, target, lengths), theirs, atol=1e-4, rtol=0)
 
 
 @torch.inference_mode()

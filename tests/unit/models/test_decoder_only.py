@@ -27,7 +27,7 @@ TOLERANCE = {"gpt3_xl": 0.18}
 
 
 def settings(preset: str) -> DecoderOnlyConfig:
-    return from_dict(DecoderOnlyConfig, PRESETS[preset]()["model"])
+    return PRESETS[preset]().model
 
 
 @pytest.mark.parametrize("preset", PUBLISHED)

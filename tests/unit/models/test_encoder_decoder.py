@@ -38,14 +38,14 @@ def test_encoder_and_decoder_may_differ_in_depth_and_heads() -> None:
     encoder = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=4))
     decoder = StackConfig(num_layers=2, attention=AttentionConfig(num_heads=2, key_width=6, value_width=10))
     network = EncoderDecoder(EncoderDecoderConfig(53, 32, 41, "rotary", encoder=encoder, decoder=decoder))
-    logits = network(torch.randint(3, 53, (2, 7)), torch.tensor([7, 5]), torch.randint(3, 53, (2, 11)))
+    logits = network(torch.randint(3, 53, (2, 7)), torch.randint(3, 53, (2, 11)), torch.tensor([7, 5]))
     assert logits.shape == (2, 11, 53)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative_buckets", "none"])
 def test_a_resized_model_takes_longer_sequences(positions: str) -> None:
     network = model(positions=positions)
-    long = torch.randint(3, 53, (2, 97)), torch.tensor([97, 71]), torch.randint(3, 53, (2, 89))
+    long = torch.randint(3, 53, (2, 97)), torch.randint(3, 53, (2, 89)), torch.tensor([97, 71])
     network.resize_positions(97)
     assert torch.isfinite(network(*long)).all()
     assert network.longest_target(5) == (97 if positions in ("learned", "rotary") else None)

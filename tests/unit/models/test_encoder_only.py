@@ -1,7 +1,8 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from heedful.config import from_dict
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
@@ -93,7 +94,7 @@ def test_tokens_are_dropped_in_training_only_and_never_special_ones() -> None:
 )
 def test_the_size_of_bert(preset: str, head: str, parameters: int) -> None:
     labels = 2 if head == "classes" else 0
-    config = from_dict(EncoderOnlyConfig, {**PRESETS[preset]()["model"], "head": head, "num_labels": labels})
+    config = replace(PRESETS[preset]().model, head=head, num_labels=labels)
     with torch.device("meta"):
         assert counted(EncoderOnly(config)) == parameters
 

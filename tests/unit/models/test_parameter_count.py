@@ -5,10 +5,12 @@ from heedful.config import from_dict, merge
 from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from heedful.models.parameter_count import counted, formula
 from heedful.presets import PRESETS
+from heedful.presets.preset import given_settings
 
 
 def config(preset: str, **changes) -> EncoderDecoderConfig:
-    return from_dict(EncoderDecoderConfig, merge(PRESETS[preset]()["model"], {"vocabulary_size": 37_000, **changes}))
+    settings = given_settings(PRESETS[preset]())["model"]
+    return from_dict(EncoderDecoderConfig, merge(settings, {"vocabulary_size": 37_000, **changes}))
 
 
 @pytest.mark.parametrize("preset", [name for name in PRESETS if name.startswith("translation")])

@@ -1,13 +1,13 @@
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import torch
 
-from heedful.config import from_dict, merge
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
 from heedful.layers.recurrent_stacks import RecurrentStackConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.parameter_count import counted
 from heedful.models.recurrent import Recurrent, RecurrentConfig
 from heedful.presets import PRESETS
@@ -33,13 +33,13 @@ def test_embeddings_and_output_share_one_matrix_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("vocabulary", [321, 4_000, 8_000, 32_000])
 def test_the_preset_is_as_large_as_the_transformer_that_it_is_compared_with(vocabulary: int) -> None:
-    def count(preset: str, settings: type, build: type) -> int:
-        config = from_dict(settings, merge(PRESETS[preset]()["model"], {"vocabulary_size": vocabulary}))
+    def count(preset: str, build: type) -> int:
+        config = replace(PRESETS[preset]().model, vocabulary_size=vocabulary)
         with torch.device("meta"):
             return counted(build(config))
 
-    transformer = count("translation_tiny", EncoderDecoderConfig, EncoderDecoder)
-    assert count("recurrent_tiny", RecurrentConfig, Recurrent) == pytest.approx(transformer, rel=0.06)
+    transformer = count("translation_tiny", EncoderDecoder)
+    assert count("recurrent_tiny", Recurrent) == pytest.approx(transformer, rel=0.06)
 
 
 def test_a_width_that_cannot_be_halved_is_refused() -> None:
@@ -51,7 +51,7 @@ def test_there_is_no_longest_target() -> None:
     network = model().eval()
     network.resize_positions(97)
     assert (network.max_length, network.longest_target(5)) == (97, None)
-    logits = network(ids(2, 97), torch.tensor([97, 71]), ids(2, 89))
+    logits = network(ids(2, 97), ids(2, 89), torch.tensor([97, 71]))
     assert torch.isfinite(logits).all()
 
 
@@ -72,7 +72,7 @@ def test_threads_that_share_the_weights_compute_the_gradients_of_one(cell: str) 
         source, target = ids(13, 11, seed=number), ids(13, 7, seed=number + 100)
         lengths = torch.randint(1, 12, (13,), generator=torch.Generator().manual_seed(number))
         with seeded_dropout(number, torch.device("cpu")):
-            return list(torch.autograd.grad(network(source, lengths, target).square().sum(), parameters))
+            return list(torch.autograd.grad(network(source, target, lengths).square().sum(), parameters))
 
     alone = [gradients(number) for number in range(6)]
     with ThreadPoolExecutor(3) as pool:

@@ -40,7 +40,7 @@ def model(**settings) -> Vision:
     ],
 )
 def test_parameter_counts_are_the_published_ones(preset: str, count: int) -> None:
-    config = from_dict(VisionConfig, PRESETS[preset]()["model"])
+    config = PRESETS[preset]().model
     with torch.device("meta"):
         assert counted(Vision(replace(config, num_classes=1000))) == count
 

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.config import from_dict
 from heedful.errors import UserError
 from heedful.layers.attention import AttentionConfig
 from heedful.layers.blocks import StackConfig
@@ -14,7 +13,7 @@ from heedful.presets import PRESETS
 
 @pytest.mark.parametrize(("preset", "millions"), [("xlnet_base", 117), ("xlnet_large", 361)])
 def test_the_published_numbers_of_parameters(preset: str, millions: int) -> None:
-    model = FAMILIES["xlnet"].build_without_memory(from_dict(XLNetConfig, PRESETS[preset]()["model"]))
+    model = FAMILIES["xlnet"].build_without_memory(PRESETS[preset]().model)
     assert counted(model) == pytest.approx(millions * 1e6, rel=0.01)
 
 

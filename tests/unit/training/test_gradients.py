@@ -6,6 +6,7 @@ import torch
 from heedful.errors import UserError
 from heedful.machine.memory import out_of_memory
 from heedful.training.gradients import ParallelGradients
+from heedful.training.step import TrainingStep
 
 
 @dataclass(frozen=True)
@@ -25,20 +26,21 @@ class Rows:
 class Squares:
     """Fits a linear layer to zero; more than `room` rows at once do not fit into memory."""
 
-    def __init__(self, model: torch.nn.Linear, room: int = 100) -> None:
-        self.model, self.room = model, room
+    def __init__(self, room: int) -> None:
+        self.room = room
 
-    def loss(self, batch: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+    def loss(self, model: torch.nn.Linear, batch: Rows) -> tuple[torch.Tensor, torch.Tensor]:
         if len(batch.values) > self.room:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes.")
-        loss = self.model(batch.values).square().sum()
+        loss = model(batch.values).square().sum()
         return loss, loss.detach()
 
 
 def setting(room: int = 100, workers: int = 2) -> tuple[torch.nn.Linear, ParallelGradients[Rows], torch.Tensor]:
     torch.manual_seed(1)
     model = torch.nn.Linear(5, 3)
-    return model, ParallelGradients(model, Squares(model, room), workers, 1), torch.randn(11, 5)
+    step = TrainingStep(model, Squares(room).loss)
+    return model, ParallelGradients(step, workers, 1), torch.randn(11, 5)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.models.encoder_only import EncoderOnly
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.labelling.data import NO_LABEL
 
 
@@ -70,5 +70,4 @@ def label_features(model: EncoderOnly, batch: EncoderBatch) -> tuple[Tensor, Ten
 def encoder_loss(model: EncoderOnly, batch: EncoderBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over all labels, with and without label smoothing."""
     features_ND, labels_N = label_features(model, batch)
-    output = model.output_layer
-    return linear_cross_entropy(features_ND, output.weight, labels_N, label_smoothing, output.bias)
+    return output_cross_entropy(model.output, features_ND, labels_N, label_smoothing)

@@ -15,7 +15,7 @@ from heedful.machine.devices import side_by_side
 from heedful.models.encoder_only import EncoderOnly
 from heedful.prepared.batches import BucketedBatches
 from heedful.tasks.classification_metrics import accuracy, confusion_matrix, macro_f1
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.encoding.batch import EncoderBatch, encoder_loss, label_features
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers, unrelated_loss
@@ -80,10 +80,9 @@ class EncoderTask:
         epoch, first = divmod(int(indices[0]), len(self.train.lengths))
         return self.train.batch(indices - (int(indices[0]) - first), epoch).to(self.model.device)
 
-    def loss(self, batch: EncoderBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: EncoderOnly, batch: EncoderBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return encoder_loss(self.model, batch, self.settings.label_smoothing)
+        return encoder_loss(model, batch, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
         """The loss and the accuracy over all held-out texts; macro F1 too, where the answers are labels."""
@@ -91,7 +90,7 @@ class EncoderTask:
 
         def measure(indices: Indices) -> tuple[float, Tensor, Tensor, Tensor | None]:
             features_ND, labels_N = label_features(self.model, self.valid.batch(indices, 0).to(self.model.device))
-            loss = linear_cross_entropy(features_ND, output.weight, labels_N, 0.0, output.bias)[1]
+            loss = output_cross_entropy(output, features_ND, labels_N, 0.0)[1]
             logits_NV = output(features_ND)
             log_probabilities_V = logits_NV.log_softmax(1).sum(0).cpu().double() if labelled else None
             return float(loss), labels_N, logits_NV.argmax(1), log_probabilities_V

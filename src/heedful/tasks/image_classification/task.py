@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.machine.devices import side_by_side
 from heedful.models.vision import Vision
 from heedful.tasks.classification_metrics import accuracy, confusion_matrix, macro_f1
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.image_classification.augmentation import Augmentation, AugmentationConfig
 from heedful.tasks.image_classification.data import ImageSet
 from heedful.tasks.task import Indices, LearningSettings, Validation
@@ -109,13 +109,10 @@ class ImageTask:
         device = self.model.device
         return ImageBatch(pixels.to(device), torch.from_numpy(self.data.classes[places]).to(device), self.length)
 
-    def loss(self, batch: ImageBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Vision, batch: ImageBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return self._loss(self.model.hidden(batch.pixels), batch, self.settings.label_smoothing)
-
-    def _loss(self, hidden_BD: Tensor, batch: ImageBatch, smoothing: float) -> tuple[Tensor, Tensor]:
-        return linear_cross_entropy(hidden_BD, self.head.weight, batch.classes_B, smoothing, self.head.bias)
+        hidden_BD = model.hidden(batch.pixels)
+        return output_cross_entropy(model.output, hidden_BD, batch.classes_B, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
         """The loss, the accuracy and the F1 score over all held-out images, as they are."""
@@ -126,7 +123,8 @@ class ImageTask:
             hidden_BD = self.model.hidden(batch.pixels)
             logits_BV = self.head(hidden_BD)
             log_probabilities_V = logits_BV.log_softmax(1).sum(0).cpu().double().numpy()
-            return float(self._loss(hidden_BD, batch, 0.0)[1]), logits_BV.argmax(1).cpu().numpy(), log_probabilities_V
+            loss = output_cross_entropy(self.head, hidden_BD, batch.classes_B, 0.0)[1]
+            return float(loss), logits_BV.argmax(1).cpu().numpy(), log_probabilities_V
 
         batches = np.split(valid, range(self.images_per_batch, len(valid), self.images_per_batch))
         measured = side_by_side(measure, batches, self.model.device)

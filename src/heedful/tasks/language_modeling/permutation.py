@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.models.xlnet import XLNet
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.language_modeling.task import Ids, LanguageTask, shuffled_windows
 from heedful.tasks.task import Indices, Validation
 
@@ -89,8 +89,7 @@ def permutation_loss(
     T, P = batch.ids_BT.shape[1], batch.places_BP.shape[1]
     mapping_BPT = F.one_hot(batch.places_BP - 1, T).to(model.query_embedding.dtype) if P < T else None
     hidden_ND = model.predict(batch.ids_BT, content, query, memories, mapping_BPT, causal=causal).flatten(0, 1)
-    output = model.output
-    return linear_cross_entropy(hidden_ND, output.weight, batch.labels_BP.flatten(), label_smoothing, output.bias)
+    return output_cross_entropy(model.output, hidden_ND, batch.labels_BP.flatten(), label_smoothing)
 
 
 class PermutationTask:
@@ -157,10 +156,9 @@ class PermutationTask:
         )
         return PermutationBatch(*map(torch.from_numpy, arrays)).to(self.model.device)
 
-    def loss(self, batch: PermutationBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: XLNet, batch: PermutationBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return permutation_loss(self.model, batch, self.settings.label_smoothing, self.left_to_right == 1.0)
+        return permutation_loss(model, batch, self.settings.label_smoothing, self.left_to_right == 1.0)
 
     def validate(self) -> Validation:
         """The loss over all of the held-out text, from left to right."""

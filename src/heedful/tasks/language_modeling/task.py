@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.seam import DecodingModel
 from heedful.machine.devices import side_by_side
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, Answers, summarise_answers
@@ -78,8 +78,7 @@ def collate_windows(text: Ids, starts: Ids, length: int, end: int) -> LanguageBa
 def language_loss(model: CausalModel, batch: LanguageBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over all tokens, with and without label smoothing."""
     hidden_ND = model.hidden(batch.ids_BT, batch.documents_BT).flatten(0, 1)
-    output = model.output
-    return linear_cross_entropy(hidden_ND, output.weight, batch.labels_BT.flatten(), label_smoothing, output.bias)
+    return output_cross_entropy(model.output, hidden_ND, batch.labels_BT.flatten(), label_smoothing)
 
 
 def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[float, int]:
@@ -143,10 +142,9 @@ class LanguageTask:
         batch = collate_windows(self.train, indices, self.length, self.model.special_tokens.end)
         return batch.to(self.model.device)
 
-    def loss(self, batch: LanguageBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: CausalModel, batch: LanguageBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return language_loss(self.model, batch, self.settings.label_smoothing)
+        return language_loss(model, batch, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
         """The loss over all of the held-out text, and how the model would continue its beginning."""

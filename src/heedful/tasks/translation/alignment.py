@@ -29,7 +29,7 @@ class Aligner:
             [np.array(ids) for ids in sources], [np.array(ids) for ids in targets], self.view.special_tokens
         )
         batch = batch.to(self.view.device)
-        self.view.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+        self.view.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
         recorded = [each.weights for each in self.recorders if each.weights is not None]
         # The position that predicts a token is the one before it, which the shifted input already is.
         mean_BTS = torch.stack([weights_BHTS.mean(1) for weights_BHTS in recorded]).mean(0).cpu()

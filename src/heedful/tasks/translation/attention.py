@@ -64,7 +64,7 @@ def _recorded(translator: Translator, source: list[int], target: list[int]) -> A
     recording = Recording(model)
     batch = collate([np.array(source)], [np.array(target, dtype=np.int64)], model.special_tokens).to(model.device)
     with one_look():
-        logits_TV = recording.view(batch.source_BS, batch.source_lengths_B, batch.target_BT)[0]
+        logits_TV = recording.view(batch.source_BS, batch.target_BT, batch.source_lengths_B)[0]
     answers = batch.labels_BT[0].tolist()
     read = batch.source_BS[0].tolist()
     maps = [

@@ -20,7 +20,7 @@ from heedful.errors import not_numbers
 from heedful.machine.devices import side_by_side
 from heedful.models.memory_plan import DecodingMemory
 from heedful.prepared.batches import BucketedBatches
-from heedful.tasks.cross_entropy import linear_cross_entropy
+from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.padding import pad_rows
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers
@@ -36,10 +36,10 @@ class TranslationModel(DecodingModel, DecodingMemory, Protocol):
     output: nn.Linear
     max_length: int
 
-    def hidden(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """What the output layer is applied to."""
 
-    def __call__(self, source_BS: Tensor, source_lengths_B: Tensor, target_BT: Tensor) -> Tensor:
+    def __call__(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
 
 
@@ -118,17 +118,16 @@ def collate(sources: list[Ids], targets: list[Ids], special: SpecialTokens = OWN
 
 def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over the real target tokens, with and without label smoothing."""
-    hidden_BTD = model.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    hidden_BTD = model.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
     labels = batch.labels_BT.flatten()
     real = (labels != batch.special_tokens.pad).nonzero()[:, 0]
     hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
-    output = model.output
-    return linear_cross_entropy(hidden_ND, output.weight, labels[real], label_smoothing, output.bias)
+    return output_cross_entropy(model.output, hidden_ND, labels[real], label_smoothing)
 
 
 def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:
     """Per pair, the log-probability of each target token and of the end."""
-    logits_BTV = model(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    logits_BTV = model(batch.source_BS, batch.target_BT, batch.source_lengths_B)
     if not bool(logits_BTV.isfinite().all()):
         raise not_numbers("scores")
     labels_BT1 = batch.labels_BT[..., None]
@@ -225,10 +224,9 @@ class TranslationTask:
         """Some pairs as tensors on the model's device."""
         return collate_pairs(self.data.train, indices, self.model)
 
-    def loss(self, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
+    def loss(self, model: TranslationModel, batch: TranslationBatch) -> tuple[Tensor, Tensor]:
         """The summed loss, with and without label smoothing."""
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return translation_loss(self.model, batch, self.settings.label_smoothing)
+        return translation_loss(model, batch, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
         """The loss over all held-out pairs, BLEU over some of them, and a few translations."""
@@ -256,5 +254,5 @@ class TranslationTask:
         short = np.flatnonzero(np.maximum(valid.source_lengths, valid.target_lengths) < LONGEST_EXAMPLE)
         for index in short[:EXAMPLES_TO_READ]:
             pair = collate_pairs(valid, np.array([index]), model)
-            model.hidden(pair.source_BS, pair.source_lengths_B, pair.target_BT)
+            model.hidden(pair.source_BS, pair.target_BT, pair.source_lengths_B)
             yield

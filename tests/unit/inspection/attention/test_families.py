@@ -70,7 +70,7 @@ def translation(network: nn.Module, family: str) -> Case:
     return Case(
         pipeline,
         lambda: pipeline.attention(SOURCE, TARGET),
-        lambda model: model(batch.source_BS, batch.source_lengths_B, batch.target_BT)[0],
+        lambda model: model(batch.source_BS, batch.target_BT, batch.source_lengths_B)[0],
     )
 
 

@@ -69,7 +69,7 @@ def test_a_batch_knows_its_epoch() -> None:
     random = np.random.default_rng(1)
     text = np.concatenate([[2], *([*random.integers(4, 53, size), 2] for size in random.integers(3, 25, 23))])
     texts = MaskedTexts(text, 29, Masking(SPECIAL, np.arange(4, 53), 7))
-    task = EncoderTask(model("masked"), texts, texts, LearningSettings(97, 0.0, False, 7), str)
+    task = EncoderTask(model("masked"), texts, texts, LearningSettings(97, 0.0, 7), str)
     for epoch in (0, 1, 5):
         batches = task.epoch_batches(epoch)
         assert sorted(np.concatenate(batches) - epoch * 23) == list(range(23))

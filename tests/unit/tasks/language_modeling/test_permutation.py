@@ -36,7 +36,7 @@ def build(documents: bool = False, **changes) -> PermutationTask:
     torch.manual_seed(1)
     model = XLNet(replace(CONFIG, **changes)).eval()
     ids = text(documents)
-    settings = LearningSettings(5 * LENGTH, 0.0, False, seed=3)
+    settings = LearningSettings(5 * LENGTH, 0.0, seed=3)
     tokenizer = Tokenizer.of_characters(["abcdefghijklmnopqrstuvwxyz"])
     data = PreparedText(ids, ids[:50], tokenizer, "", {"valid_bytes": 50}, Path("report"))
     return PermutationTask(model, LanguageTask(model, data, 14, settings))
@@ -94,7 +94,9 @@ def test_the_plain_order_gives_the_loss_of_a_language_model_with_a_longer_contex
     starts = np.array([60, 31, 117])
     batch = task.collate(starts)
     total = permutation_loss(task.model, batch, 0.0)[1]
-    torch.testing.assert_close(task.loss(batch)[1], total, atol=1e-3, rtol=1e-5)  # with half of the distances
+    torch.testing.assert_close(
+        task.loss(task.model, batch)[1], total, atol=1e-3, rtol=1e-5
+    )  # with half of the distances
     # Segment and memory in one piece, of which only the segment is scored.
     whole = collate_windows(task.train, starts - MEMORY, MEMORY + LENGTH, END)
     logits = task.model.output(task.model.hidden(whole.ids_BT, whole.documents_BT))[:, MEMORY:]
@@ -147,7 +149,7 @@ def test_every_parameter_has_a_gradient_and_parts_sum_up(changes: dict) -> None:
     task.model.train()
     batch = task.collate(task.epoch_batches(0)[0])
     parameters = list(task.model.parameters())
-    whole = torch.autograd.grad(task.loss(batch)[0], parameters)
-    parts = [torch.autograd.grad(task.loss(half)[0], parameters) for half in batch.halves()]
+    whole = torch.autograd.grad(task.loss(task.model, batch)[0], parameters)
+    parts = [torch.autograd.grad(task.loss(task.model, half)[0], parameters) for half in batch.halves()]
     for at_once, first, second in zip(whole, *parts, strict=True):
         torch.testing.assert_close(at_once, first + second, atol=1e-4, rtol=1e-4)

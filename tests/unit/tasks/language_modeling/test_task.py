@@ -30,7 +30,7 @@ def text(length: int, ends: tuple[int, ...] = ()) -> np.ndarray:
 def task(ids: np.ndarray, length: int = 13) -> LanguageTask:
     tokenizer = Tokenizer.of_characters(["abcdefghijklmno"])
     data = PreparedText(ids, ids, tokenizer, "", {"valid_bytes": len(ids)}, Path("report"))
-    return LanguageTask(small_model(length), data, 12, LearningSettings(40, 0.0, False, 7))
+    return LanguageTask(small_model(length), data, 12, LearningSettings(40, 0.0, 7))
 
 
 def test_windows_are_cut_where_they_are_said_to_begin() -> None:

@@ -29,7 +29,7 @@ def test_weights_are_the_mean_over_heads_and_layers_of_the_recorded_ones(aligner
     for source, target, weights in zip(sources, targets, found, strict=True):
         batch = collate([np.array(source)], [np.array(target)])
         with torch.inference_mode():
-            view.hidden(batch.source_BS, batch.source_lengths_B, batch.target_BT)
+            view.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
         layers = [recorders[f"decoder.{layer}.cross_attention"].weights for layer in range(2)]
         expected = torch.stack([each[0].mean(0) for each in layers]).mean(0)[: len(target), : len(source)]
         torch.testing.assert_close(weights, expected)
