@@ -1,8 +1,10 @@
-"""Errors that clients see, as JSON with a status of HTTP."""
+"""Errors that clients see, as JSON with a status of HTTP, and the name of a request that a fault is found by."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +84,22 @@ def _place(location: Iterable[str | int]) -> str:
     parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
     names = [part for part in parts if part[:1].islower() or part.isdigit()]
     return ".".join(part for part in names if part not in ("str", "int")) or "body"
+
+
+# The name of the request that the running task answers, by which its answer and the lines of the log find each other.
+REQUEST: ContextVar[str] = ContextVar("request", default="")
+
+
+def name_request() -> str:
+    """Give the request that this task begins to answer a name."""
+    name = secrets.token_hex(6)
+    REQUEST.set(name)
+    return name
+
+
+def broken(message: str) -> ApiError:
+    """The answer to a request that failed by a fault, with the name that it has in the log."""
+    return ApiError(BROKEN, f"{message} (request {REQUEST.get()})")
 
 
 def try_again(kind: Kind, message: str) -> ApiError:
