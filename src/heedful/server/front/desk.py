@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -47,18 +48,27 @@ def choose_model(models: Mapping[str, ModelCard], name: str | None, verb: str) -
         if not able:
             raise ApiError(NOT_FOUND, f"no model that {all_verbs()[verb].does} is served here")
         raise ApiError(BAD_REQUEST, f'several models could do this: set "model" to one of {", ".join(able)}')
-    if name not in models:
-        raise ApiError(NOT_FOUND, f"there is no model {name!r} here: the models are {', '.join(models)}")
+    check_model(models, name)
     if name not in able:
         others = f": try {', '.join(able)}" if able else ""
         raise ApiError(BAD_REQUEST, f"{name} is not a model that {all_verbs()[verb].does}{others}")
     return name
 
 
+def check_model(models: Mapping[str, ModelCard], name: str) -> None:
+    """Refuse a name that no model has."""
+    if name not in models:
+        raise ApiError(NOT_FOUND, f"there is no model {name!r} here: the models are {', '.join(models)}")
+
+
 async def desk(request: Request) -> Desk:
     """The desk of the running server; a coroutine, since plain functions would be run in a thread each time."""
     found: Desk = request.app.state.desk
     return found
+
+
+# What a route declares to be given the desk.
+TheDesk = Annotated[Desk, Depends(desk)]
 
 
 def json_answer(value: Any) -> Response:

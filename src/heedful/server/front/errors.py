@@ -18,39 +18,29 @@ class Kind:
     meaning: str
 
 
-BAD_REQUEST = Kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
-UNAUTHORIZED = Kind(401, "unauthorized", "The API key is missing or wrong.")
-FORBIDDEN = Kind(403, "forbidden", "The request is for another host, or was sent by another site's page.")
-NOT_FOUND = Kind(404, "not_found", "There is no such model, or no such page.")
-NOT_ALLOWED = Kind(405, "method_not_allowed", "The page is there, but not with this method.")
-SLOW_BODY = Kind(408, "request_timeout", "The request did not arrive in time.")
-TOO_LARGE = Kind(413, "too_large", "The request has more bytes than the server takes.")
-UNSUPPORTED = Kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
-INVALID = Kind(422, "invalid_request", "The request does not fit its description.")
-BUSY = Kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
-BROKEN = Kind(500, "internal_error", "A fault of the server's.")
-UNAVAILABLE = Kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
-TIMEOUT = Kind(504, "timeout", "The answer was not there in time.")
+# Status -> the kind of error that has it.
+KINDS: dict[int, Kind] = {}
 
-KINDS = {
-    kind.status: kind
-    for kind in (
-        BAD_REQUEST,
-        UNAUTHORIZED,
-        FORBIDDEN,
-        NOT_FOUND,
-        NOT_ALLOWED,
-        SLOW_BODY,
-        TOO_LARGE,
-        UNSUPPORTED,
-        INVALID,
-        BUSY,
-        BROKEN,
-        UNAVAILABLE,
-        TIMEOUT,
-    )
-}
 
+def _kind(status: int, name: str, meaning: str) -> Kind:
+    """A kind that is listed among all."""
+    KINDS[status] = Kind(status, name, meaning)
+    return KINDS[status]
+
+
+BAD_REQUEST = _kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
+UNAUTHORIZED = _kind(401, "unauthorized", "The API key is missing or wrong.")
+FORBIDDEN = _kind(403, "forbidden", "The request is for another host, or was sent by another site's page.")
+NOT_FOUND = _kind(404, "not_found", "There is no such model, or no such page.")
+NOT_ALLOWED = _kind(405, "method_not_allowed", "The page is there, but not with this method.")
+SLOW_BODY = _kind(408, "request_timeout", "The request did not arrive in time.")
+TOO_LARGE = _kind(413, "too_large", "The request has more bytes than the server takes.")
+UNSUPPORTED = _kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
+INVALID = _kind(422, "invalid_request", "The request does not fit its description.")
+BUSY = _kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
+BROKEN = _kind(500, "internal_error", "A fault of the server's.")
+UNAVAILABLE = _kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
+TIMEOUT = _kind(504, "timeout", "The answer was not there in time.")
 
 # Characters of a message, which may name what a client sent.
 LONGEST_MESSAGE = 2000

@@ -10,12 +10,12 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, unquote_plus
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, json_answer
+from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.keys import Keys, unauthorized
 from heedful.server.front.limits import listed
@@ -23,7 +23,6 @@ from heedful.server.front.schemas import WHOLE, ErrorDetail, ResponseBody, Stric
 from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
-TheDesk = Annotated[Desk, Depends(desk)]
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
 # A form is taken apart before its texts can be counted.
