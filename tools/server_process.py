@@ -8,20 +8,20 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 
 @contextmanager
-def serving(models: Sequence[str | Path]) -> Iterator[str]:
-    """The address of a server process of its own."""
+def serving(models: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of a server process of its own, perhaps in another environment than this one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "heedful", "serve", *map(str, models), "--port", str(port), "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
     try:
         wait_until(lambda: process.poll() is not None or _answers(f"http://127.0.0.1:{port}/healthz"), 60)
         assert process.poll() is None, process.communicate()[1].decode()

@@ -12,6 +12,7 @@ import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
+from heedful.tasks.registry import all_tasks
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
 
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 FORMAT = 1
-# The families of each task, and the head that an encoder has for it.
-TASKS: dict[str, tuple[tuple[str, ...], str | None]] = {
-    "translation": (("encoder_decoder", "recurrent"), None),
-    "language_model": (("decoder_only", "xlnet"), None),
-    "encoder": (("encoder_only",), None),  # with any head, which it does not use
-    "masked_language_model": (("encoder_only",), "masked"),
-    "classification": (("encoder_only",), "classes"),
-    "tagging": (("encoder_only",), "tags"),
-    "image_classifier": (("vision",), None),
-}
 
 
 @dataclass(frozen=True)
@@ -182,9 +173,10 @@ def read_config(folder: Path) -> ModelConfig:
 
 def _check_parts(config: ModelConfig) -> None:
     """Raise a UserError unless the parts of a configuration, each of which is fine by itself, go together."""
-    if config.task not in TASKS:
-        raise UserError(f"its task is {shown(config.task)}, expected one of {', '.join(TASKS)}")
-    families, head = TASKS[config.task]
+    tasks = all_tasks()
+    if config.task not in tasks:
+        raise UserError(f"its task is {shown(config.task)}, expected one of {', '.join(tasks)}")
+    families, head = tasks[config.task].families, tasks[config.task].head
     if config.family not in families:
         raise UserError(f"its family is {config.family!r}, but the task {config.task!r} needs {' or '.join(families)}")
     if config.family == "vision":

@@ -3,19 +3,15 @@
 import concurrent.futures
 import os
 import signal
-import time
 
 import httpx
 import pytest
 
+from server_process import wait_until
+
 pytestmark = pytest.mark.slow
-
-
-def eventually(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
+# Seconds in which a worker is given up, or started again.
+PATIENCE = 60
 
 
 def test_a_worker_that_hangs_is_replaced_and_gets_nothing_to_do_meanwhile(start, models) -> None:
@@ -29,7 +25,7 @@ def test_a_worker_that_hangs_is_replaced_and_gets_nothing_to_do_meanwhile(start,
 
         with concurrent.futures.ThreadPoolExecutor() as pool:
             caught = [pool.submit(ask) for _ in range(4)]
-            eventually(lambda: client.get("/healthz").json()["status"] == "degraded")
+            wait_until(lambda: client.get("/healthz").json()["status"] == "degraded", PATIENCE)
             health = client.get("/healthz")
             assert health.status_code == 200 and (health.json()["workers"], health.json()["workers_wanted"]) == (1, 2)
             assert [ask().status_code for _ in range(5)] == [200] * 5
@@ -38,7 +34,9 @@ def test_a_worker_that_hangs_is_replaced_and_gets_nothing_to_do_meanwhile(start,
         assert {answer.status_code for answer in answers} == {200, 503}
         lost = next(answer for answer in answers if answer.status_code == 503)
         assert "did not answer" in lost.json()["error"]["message"] and lost.headers["retry-after"] == "1"
-        eventually(lambda: client.get("/healthz").json() == {"status": "ok", "workers": 2, "workers_wanted": 2})
+        wait_until(
+            lambda: client.get("/healthz").json() == {"status": "ok", "workers": 2, "workers_wanted": 2}, PATIENCE
+        )
         assert hung not in server.workers() and len(server.workers()) == 2
         assert [ask().status_code for _ in range(5)] == [200] * 5
         assert server.metric("worker_restarts_total") == 1

@@ -5,19 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from server_process import wait_until
+
 pytestmark = pytest.mark.slow
-
-
-def eventually(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
+# Seconds in which a worker is given up, or started again.
+PATIENCE = 60
 
 
 @pytest.fixture
@@ -54,8 +50,8 @@ def test_a_running_server_answers_as_it_did_when_it_started(start, folder: Path)
         assert ask() == before
         for worker in server.workers():
             os.kill(worker, signal.SIGKILL)
-        eventually(lambda: server.metric("worker_restarts_total") == 2)
-        eventually(lambda: client.get("/healthz").json()["workers"] == 2)
+        wait_until(lambda: server.metric("worker_restarts_total") == 2, PATIENCE)
+        wait_until(lambda: client.get("/healthz").json()["workers"] == 2, PATIENCE)
         assert ask() == before
     assert not list((folder.parent / "temporary").glob("heedful-serve-*"))
 
@@ -66,12 +62,12 @@ def test_a_server_that_is_ended_by_force_leaves_nothing_behind(folder: Path) -> 
     with (folder.parent / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)
     try:
-        eventually(lambda: b"http://" in (folder.parent / "log").read_bytes())
+        wait_until(lambda: b"http://" in (folder.parent / "log").read_bytes(), PATIENCE)
         assert len(list(temporary.glob("heedful-serve-*/0/model/model.safetensors"))) == 1
     finally:
         process.kill()
         process.wait()
-    eventually(lambda: not list(temporary.glob("heedful-serve-*")))
+    wait_until(lambda: not list(temporary.glob("heedful-serve-*")), PATIENCE)
 
 
 def test_a_broken_model_is_named_by_its_own_folder(run, folder: Path) -> None:

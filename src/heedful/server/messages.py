@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,33 +11,38 @@ FAULT = "a fault of the server's: its log says more"
 
 
 @dataclass(frozen=True)
-class Run:
-    """Do something with a model: `inputs` are texts or images, `options` what the verb takes besides.
+class ModelRequest:
+    """What is wanted of a model: `inputs` are texts or images, `options` what the verb takes besides.
 
-    `first` is the place of the first of them in the whole request, which may be spread over several workers.
-    `request` is the name of that request in logs.
+    A request may be spread over several workers: each gets a part with a `number` of its own, by which the answers to
+    it are known, and `first` is the place of the part's first input in the whole. `name` is what logs call the whole.
     """
 
-    number: int
     model: str
     verb: str
-    inputs: list[Any]
+    inputs: Sequence[Any]
     options: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
     first: int = 0
     stream: bool = False
-    request: str = ""
+    name: str = ""
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences it makes: one per input, or several samples."""
+        return len(self.inputs) * int(self.options.get("samples", 1))
 
 
 @dataclass(frozen=True)
 class Cancel:
-    """Nobody waits for that any more."""
+    """Nobody waits for the part of that number any more."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Report:
-    """Tell how things stand."""
+class AskState:
+    """Asks a worker how things stand; a `Done` with its `WorkerState` is the answer."""
 
     number: int
 

@@ -102,16 +102,19 @@ class Verb:
 class TaskDeclaration:
     """One task: its name in config.json, a title for people, and where its parts are.
 
-    The first of the verbs is the one that the page uses. `scores` are what a validation measures beside the loss;
-    `placeholder` is what the page says where there is no text yet.
+    `families` are the families of models that do it, and `head` is what an encoder needs for it. The page uses the
+    first of the verbs, and says `placeholder` where there is no text yet. `scores` are what a validation measures
+    besides the loss.
     """
 
     name: str
     title: str
     pipeline: str
+    families: Sequence[str]
     takes: Takes
     gives: Gives
     verbs: Sequence[Verb]
+    head: str | None = None
     placeholder: str = ""
     scores: Sequence[str] = ()
     training: Training | None = None

@@ -14,8 +14,7 @@ FLOAT_BYTES = 4
 
 def size_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
     """Bytes of what one block makes of a text, which has no more tokens than characters, and no more than are read."""
-    length = len(text) if isinstance(text, str) else sum(map(len, text))
-    return min(length, pipeline.model.max_length) * _token_bytes(pipeline)
+    return min(_characters(text), pipeline.model.max_length) * _token_bytes(pipeline)
 
 
 def size_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from heedful.tasks.declaration import Options, resolve
 from heedful.tasks.direct_cost import check_weights, size_of_attention, work_of_a_turn
+from heedful.tasks.registry import all_verbs
 from heedful.tasks.remarks import remarks
 
-Options = dict[str, Any]
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], Options], list[Any]]
 # From a pipeline, an input and options to the bytes that it takes to compute.
@@ -27,6 +29,12 @@ class DirectVerb:
     together: bool = True
     size: Size = lambda pipeline, given, options: 0
     work: Work = lambda pipeline, given, options: 1
+
+
+@cache
+def direct_verbs() -> Mapping[str, DirectVerb]:
+    """Name -> how it is computed, of all verbs that are computed in one go."""
+    return {name: resolve(verb.direct) for name, verb in all_verbs().items() if verb.direct}
 
 
 def _attention(pipeline: Any, texts: list[str], options: Options) -> list[bytes]:

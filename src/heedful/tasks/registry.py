@@ -10,9 +10,9 @@ from heedful.tasks.declaration import TaskDeclaration, Verb, resolve
 FOLDERS = (
     "translation",
     "language_modeling",
+    "encoding",
     "masked_modeling",
     "labelling",
-    "encoding",
     "image_classification",
 )
 

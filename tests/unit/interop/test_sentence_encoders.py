@@ -138,7 +138,7 @@ def test_prompts_are_refused(tmp_path: Path) -> None:
 
 def test_the_server_follows_them(tmp_path: Path) -> None:
     from heedful.server.front.text_schemas import EmbedRequest
-    from heedful.server.worker.direct_verbs import direct_verbs
+    from heedful.tasks.direct_verb import direct_verbs
 
     model = sentence_folder(tmp_path / "theirs", modules=MODULES[:2])
     import_folder(tmp_path / "theirs", tmp_path / "ours")

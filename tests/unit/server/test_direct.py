@@ -9,9 +9,9 @@ from PIL import Image
 
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
-from heedful.server.messages import Run
-from heedful.server.worker.batches import Batches
-from heedful.server.worker.task import Reply
+from heedful.server.messages import ModelRequest
+from heedful.server.worker.direct_requests import DirectRequests
+from heedful.server.worker.reply import Reply
 from heedful.tasks.direct_verb import ATTENTION
 from heedful.tasks.image_classification import images
 from heedful.tasks.image_classification.verbs import open_image
@@ -71,7 +71,7 @@ def test_attention_that_is_too_much_is_refused_before_it_is_computed() -> None:
         config=SimpleNamespace(model=SimpleNamespace(stack=stack)),
         attention=lambda text: computed.append(text),
     )
-    batches = Batches({"m": pipeline})
-    batches.add(Run(1, "m", "attention", ["x" * 1000]), Reply(1, sent.append))
-    batches.step()
+    requests = DirectRequests({"m": pipeline})
+    requests.add(Reply(ModelRequest("m", "attention", ["x" * 1000], number=1), sent.append))
+    requests.step()
     assert not computed and sent[0].mistake and "there are 144,000,000 attention weights" in sent[0].message

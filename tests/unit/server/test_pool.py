@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from heedful.server.front.errors import ApiError
-from heedful.server.front.pool import Answer, Order, WorkerPool
+from heedful.server.front.pool import Answer, WorkerPool
 from heedful.server.front.worker_process import WorkerProcess
-from heedful.server.messages import Cancel, Done, Failed, Partial, Run
+from heedful.server.messages import Cancel, Done, Failed, ModelRequest, Partial
 from heedful.server.settings import Limits, ServerSettings
 
 
@@ -20,7 +20,7 @@ class Notes(WorkerProcess):
 
     def send(self, message):
         self.told.append(message)
-        if self.answer and isinstance(message, Run):
+        if self.answer and isinstance(message, ModelRequest):
             for each in self.answer(message):
                 asyncio.get_running_loop().call_soon(self._take, each)
 
@@ -35,18 +35,18 @@ def pool_of(*answers, **limits):
     return pool
 
 
-def order(*texts, **options):
-    return Order("m", "shout", list(texts), options)
+def request_for(*texts, **options):
+    return ModelRequest("m", "shout", list(texts), options)
 
 
 def test_a_list_is_spread_over_the_workers_and_put_together_again():
     pool = pool_of(shout, shout, shout)
-    answer = asyncio.run(pool.run(order(*"abcdefg")))
+    answer = asyncio.run(pool.run(request_for(*"abcdefg")))
     assert answer == Answer(list("ABCDEFG"), [])
     assert sorted(message.inputs for worker in pool.workers for message in worker.told) == [
         ["a", "b", "c"], ["d", "e", "f"], ["g"]
     ]  # fmt: skip
-    assert asyncio.run(pool_of(shout, shout).run(order(*"abcdefgh"))).remarks == ["text 5 is odd"]
+    assert asyncio.run(pool_of(shout, shout).run(request_for(*"abcdefgh"))).remarks == ["text 5 is odd"]
     assert pool.load == 0
 
 
@@ -55,12 +55,14 @@ def test_what_takes_too_long_is_given_up():
     for stream in (False, True):
 
         async def ask(stream=stream):
-            return [each async for each in pool.stream(order("a"))] if stream else await pool.run(order("a"))
+            return (
+                [each async for each in pool.stream(request_for("a"))] if stream else await pool.run(request_for("a"))
+            )
 
         with pytest.raises(ApiError, match=r"no answer within 0\.03 seconds") as caught:
             asyncio.run(ask())
         assert caught.value.kind.status == 504 and pool.load == 0
-    assert [type(message) for message in pool.workers[0].told] == [Run, Cancel, Run, Cancel]
+    assert [type(message) for message in pool.workers[0].told] == [ModelRequest, Cancel, ModelRequest, Cancel]
 
 
 def test_a_part_that_fails_ends_the_others():
@@ -69,7 +71,7 @@ def test_a_part_that_fails_ends_the_others():
 
     pool = pool_of(fail, None)
     with pytest.raises(ApiError, match="no") as caught:
-        asyncio.run(pool.run(order("a", "b")))
+        asyncio.run(pool.run(request_for("a", "b")))
     assert caught.value.kind.status == 400 and pool.load == 0
     assert isinstance(pool.workers[1].told[-1], Cancel)
 
@@ -78,18 +80,18 @@ def test_too_much_is_refused_at_once():
     pool = pool_of(None, None, queue=5, seconds=0.2)
 
     async def crowd():
-        waiting = [asyncio.create_task(pool.run(order("a"))) for _ in range(3)]
+        waiting = [asyncio.create_task(pool.run(request_for("a"))) for _ in range(3)]
         await asyncio.sleep(0.01)
         assert sorted(worker.load for worker in pool.workers) == [1, 2]
         with pytest.raises(ApiError) as caught:
-            await pool.run(order("a", samples=3))
+            await pool.run(request_for("a", samples=3))
         assert caught.value.kind.status == 429 and caught.value.headers == {"Retry-After": "1"}
         with pytest.raises(ApiError) as caught:
-            await pool.run(order("a", samples=6))
+            await pool.run(request_for("a", samples=6))
         assert caught.value.kind.status == 400
         pool.closing = True
         with pytest.raises(ApiError) as caught:
-            await pool.run(order("a"))
+            await pool.run(request_for("a"))
         assert caught.value.kind.status == 503
         for task in waiting:
             task.cancel()
@@ -104,6 +106,6 @@ def test_a_stream_gives_parts_and_then_the_whole():
         return [Partial(run.number, "A"), Partial(run.number, "AB"), Done(run.number, ["AB"])]
 
     async def ask():
-        return [each async for each in pool_of(grow).stream(order("ab"))]
+        return [each async for each in pool_of(grow).stream(request_for("ab"))]
 
     assert asyncio.run(ask()) == ["A", "AB", Answer(["AB"], [])]

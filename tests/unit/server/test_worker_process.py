@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from heedful.server.front.worker_process import MOST_REPLACED, Ticket, WorkerProcess, _blocked_signals
+from heedful.server.front.worker_process import MOST_REPLACED, PendingAnswer, WorkerProcess, _blocked_signals
 from heedful.server.messages import Partial
 from heedful.server.settings import ServerSettings
 
@@ -17,7 +17,7 @@ def test_a_slow_client_misses_what_was_replaced_and_nothing_else(replaces: bool)
     async def run() -> list[int]:
         worker = WorkerProcess(ServerSettings({}), lambda lost: None)
         queue = asyncio.Queue()
-        worker.tickets[1] = Ticket(1, 1, asyncio.get_running_loop().create_future(), queue)
+        worker.pending[1] = PendingAnswer(1, 1, asyncio.get_running_loop().create_future(), queue)
         for value in range(50):
             worker._take(Partial(1, value, replaces))
         return [queue.get_nowait() for _ in range(queue.qsize())]

@@ -22,12 +22,22 @@ from heedful.server.front import (
     translate_routes,
 )
 from heedful.server.front.desk import Desk
-from heedful.server.front.errors import BAD_REQUEST, INVALID, KINDS, NOT_ALLOWED, NOT_FOUND, ApiError, Kind, misfits
+from heedful.server.front.errors import (
+    BAD_REQUEST,
+    INVALID,
+    KINDS,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    REQUEST,
+    ApiError,
+    Kind,
+    broken,
+    misfits,
+)
 from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
 from heedful.server.front.openapi import describe
 from heedful.server.front.pool import WorkerPool
-from heedful.server.front.request_name import REQUEST, broken
 from heedful.server.front.unserved import advice
 from heedful.server.messages import FAULT
 

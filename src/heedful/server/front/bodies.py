@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from starlette.types import Receive
+
 from heedful.server.front.errors import BUSY, INVALID, SLOW_BODY, TOO_LARGE, ApiError, try_again
-from heedful.server.front.protocol import Receive
 from heedful.server.settings import Limits
 
 # Bodies that are held at a time, in the size of the largest that there may be: in all, of one client, and of all those

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import create_model
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, json_answer
+from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.limits import listed
 from heedful.server.front.schemas import Strict, Text, Texts, model_name
 from heedful.server.front.text_schemas import ClassifyAnswer, TagAnswer, TextAnswer
@@ -30,11 +30,11 @@ def _route(verb: Verb) -> Callable[..., Awaitable[Response]]:
         text=(Text | Texts, ...),
     )
 
-    async def answer(body: Any, desk: Desk) -> Response:
+    async def answer(body: Any, desk: TheDesk) -> Response:
         found = await desk.run(body.model, verb.name, listed(body.text, desk.limits))
         return json_answer({"results": found.values, "remarks": found.remarks})
 
-    answer.__annotations__ = {"body": request, "desk": Annotated[Desk, Depends(desk)], "return": Response}
+    answer.__annotations__ = {"body": request, "desk": TheDesk, "return": Response}
     answer.__name__, answer.__doc__ = verb.name, verb.summary
     return answer
 

@@ -1,8 +1,10 @@
-"""Errors that clients see, as JSON with a status of HTTP."""
+"""Errors that clients see, as JSON with a status of HTTP, and the name of a request that a fault is found by."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,39 +18,29 @@ class Kind:
     meaning: str
 
 
-BAD_REQUEST = Kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
-UNAUTHORIZED = Kind(401, "unauthorized", "The API key is missing or wrong.")
-FORBIDDEN = Kind(403, "forbidden", "The request is for another host, or was sent by another site's page.")
-NOT_FOUND = Kind(404, "not_found", "There is no such model, or no such page.")
-NOT_ALLOWED = Kind(405, "method_not_allowed", "The page is there, but not with this method.")
-SLOW_BODY = Kind(408, "request_timeout", "The request did not arrive in time.")
-TOO_LARGE = Kind(413, "too_large", "The request has more bytes than the server takes.")
-UNSUPPORTED = Kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
-INVALID = Kind(422, "invalid_request", "The request does not fit its description.")
-BUSY = Kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
-BROKEN = Kind(500, "internal_error", "A fault of the server's.")
-UNAVAILABLE = Kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
-TIMEOUT = Kind(504, "timeout", "The answer was not there in time.")
+# Status -> the kind of error that has it.
+KINDS: dict[int, Kind] = {}
 
-KINDS = {
-    kind.status: kind
-    for kind in (
-        BAD_REQUEST,
-        UNAUTHORIZED,
-        FORBIDDEN,
-        NOT_FOUND,
-        NOT_ALLOWED,
-        SLOW_BODY,
-        TOO_LARGE,
-        UNSUPPORTED,
-        INVALID,
-        BUSY,
-        BROKEN,
-        UNAVAILABLE,
-        TIMEOUT,
-    )
-}
 
+def _kind(status: int, name: str, meaning: str) -> Kind:
+    """A kind that is listed among all."""
+    KINDS[status] = Kind(status, name, meaning)
+    return KINDS[status]
+
+
+BAD_REQUEST = _kind(400, "bad_request", "The request is well-formed, but what it asks for cannot be done.")
+UNAUTHORIZED = _kind(401, "unauthorized", "The API key is missing or wrong.")
+FORBIDDEN = _kind(403, "forbidden", "The request is for another host, or was sent by another site's page.")
+NOT_FOUND = _kind(404, "not_found", "There is no such model, or no such page.")
+NOT_ALLOWED = _kind(405, "method_not_allowed", "The page is there, but not with this method.")
+SLOW_BODY = _kind(408, "request_timeout", "The request did not arrive in time.")
+TOO_LARGE = _kind(413, "too_large", "The request has more bytes than the server takes.")
+UNSUPPORTED = _kind(415, "unsupported_media_type", "The body is of a kind that is not read here.")
+INVALID = _kind(422, "invalid_request", "The request does not fit its description.")
+BUSY = _kind(429, "too_many_requests", "Too much is waiting already: try again after `Retry-After` seconds.")
+BROKEN = _kind(500, "internal_error", "A fault of the server's.")
+UNAVAILABLE = _kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
+TIMEOUT = _kind(504, "timeout", "The answer was not there in time.")
 
 # Characters of a message, which may name what a client sent.
 LONGEST_MESSAGE = 2000
@@ -82,6 +74,22 @@ def _place(location: Iterable[str | int]) -> str:
     parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
     names = [part for part in parts if part[:1].islower() or part.isdigit()]
     return ".".join(part for part in names if part not in ("str", "int")) or "body"
+
+
+# The name of the request that the running task answers, by which its answer and the lines of the log find each other.
+REQUEST: ContextVar[str] = ContextVar("request", default="")
+
+
+def name_request() -> str:
+    """Give the request that this task begins to answer a name."""
+    name = secrets.token_hex(6)
+    REQUEST.set(name)
+    return name
+
+
+def broken(message: str) -> ApiError:
+    """The answer to a request that failed by a fault, with the name that it has in the log."""
+    return ApiError(BROKEN, f"{message} (request {REQUEST.get()})")
 
 
 def try_again(kind: Kind, message: str) -> ApiError:

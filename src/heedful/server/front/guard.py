@@ -6,14 +6,14 @@ import asyncio
 import time
 from collections.abc import Container, Mapping
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from heedful.server.front.bodies import STRANGERS, Bodies
-from heedful.server.front.errors import ApiError
+from heedful.server.front.errors import ApiError, name_request
 from heedful.server.front.hosts import Hosts
 from heedful.server.front.keys import Keys, key_in, unauthorized
 from heedful.server.front.metrics import Metrics
 from heedful.server.front.outgoing import Outgoing
-from heedful.server.front.protocol import App, Message, Receive, Scope, Send
-from heedful.server.front.request_name import name_request
 from heedful.server.settings import ServerSettings
 
 # What anyone may see: the page, which asks for the key, and what tells nothing of the models' work.
@@ -26,7 +26,7 @@ FORM = b"application/x-www-form-urlencoded"
 class Guard:
     """Stands before the application, which takes bodies at the paths `posts`, and nowhere else."""
 
-    def __init__(self, app: App, settings: ServerSettings, metrics: Metrics, posts: Container[str]) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, posts: Container[str]) -> None:
         self.app, self.metrics, self.posts = app, metrics, posts
         self.keys, self.hosts = Keys(settings.keys), Hosts(settings.address, settings.hosts)
         self.bodies = Bodies(settings.limits)

@@ -10,21 +10,19 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, unquote_plus
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, json_answer
+from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.keys import Keys, unauthorized
-from heedful.server.front.language_names import NAMES
 from heedful.server.front.limits import listed
 from heedful.server.front.schemas import WHOLE, ErrorDetail, ResponseBody, Strict, Text, Texts
 from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
-TheDesk = Annotated[Desk, Depends(desk)]
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
 # A form is taken apart before its texts can be counted.
@@ -36,6 +34,20 @@ KEY = re.compile(rb'"api_key"\s*:\s*(?P<json>"(?:[^"\\]|\\.){0,1000}")|(?:^|&)ap
 MOST_GUESSES = 4
 # A mark, in whose place the description of a running server has its languages.
 LANGUAGES = "x-languages"
+
+# English names of languages, by the codes of ISO 639.
+NAMES = {
+    "ar": "Arabic", "az": "Azerbaijani", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
+    "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
+    "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish",
+    "gl": "Galician", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
+    "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "ko": "Korean",
+    "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål",
+    "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
+    "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian",
+    "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
 
 
 def _text_only(value: Any) -> Any:

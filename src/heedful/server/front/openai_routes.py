@@ -8,13 +8,12 @@ import time
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, event_stream, json_answer
-from heedful.server.front.errors import NOT_FOUND, ApiError
+from heedful.server.front.desk import TheDesk, check_model, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.openai_schemas import (
@@ -30,7 +29,6 @@ from heedful.server.front.schemas import LARGEST_SEED
 from heedful.server.front.text_routes import floats
 
 router = APIRouter(tags=["OpenAI"])
-TheDesk = Annotated[Desk, Depends(desk)]
 DEFAULT_TOKENS = 16
 STREAM = event_stream("The samples; or with `stream` events, each a completion with what is new, then `[DONE]`.")
 
@@ -48,8 +46,7 @@ async def models(desk: TheDesk) -> Response:
 @router.get("/v1/models/{model}", response_model=OpenAIModel, responses=errors())
 async def model(model: str, desk: TheDesk) -> Response:
     """One of the models."""
-    if model not in desk.pool.models:
-        raise ApiError(NOT_FOUND, f"there is no model {model!r} here: the models are {', '.join(desk.pool.models)}")
+    check_model(desk.pool.models, model)
     return json_answer(_model(model, desk.started))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 
+from starlette.types import Message, Receive, Send
+
 from heedful.server.front.errors import ApiError
-from heedful.server.front.protocol import Message, Receive, Send
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Coroutine
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from heedful.machine.cores import available_cores
-from heedful.server.front.errors import BAD_REQUEST, BUSY, TIMEOUT, UNAVAILABLE, ApiError, try_again
-from heedful.server.front.request_name import REQUEST, broken
-from heedful.server.front.worker_process import Ticket, WorkerLostError, WorkerProcess
-from heedful.server.messages import Cancel, Done, Failed, ModelCard, Report, Run, WorkerState
+from heedful.server.front.errors import BAD_REQUEST, BUSY, REQUEST, TIMEOUT, UNAVAILABLE, ApiError, broken, try_again
+from heedful.server.front.worker_process import PendingAnswer, WorkerLostError, WorkerProcess
+from heedful.server.messages import AskState, Cancel, Done, Failed, ModelCard, ModelRequest, WorkerState
 from heedful.server.settings import ServerSettings
 
 # A request is spread over the workers in parts of at most so many inputs.
@@ -27,21 +26,6 @@ PATIENCE = 2.0
 BEAT, SUSPICIOUS = 1.0, 3.0
 # A worker may take so many times as long to start again as the first one did to start, and at least the seconds.
 SLOWEST_START, START_SECONDS = 10, 60.0
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is wanted of a model."""
-
-    model: str
-    verb: str
-    inputs: Sequence[Any]
-    options: dict[str, Any]
-
-    @property
-    def weight(self) -> int:
-        """How many sentences each input makes."""
-        return int(self.options.get("samples", 1))
 
 
 @dataclass(frozen=True)
@@ -103,15 +87,15 @@ class WorkerPool:
         """The workers that answer when they are asked."""
         return [worker for worker in self.workers if worker.ready and worker.silence <= self._suspicious]
 
-    async def run(self, order: Order) -> Answer:
-        """The answer to an order, whose inputs are spread over the workers."""
-        self._admit(order)
-        size = min(LARGEST_PART, -(-len(order.inputs) // max(1, len(self.responsive))))
-        begins = range(0, len(order.inputs), max(1, size))
-        parts = [self._give(order, begin, begin + size, stream=False) for begin in begins]
+    async def run(self, request: ModelRequest) -> Answer:
+        """The answer to a request, whose inputs are spread over the workers."""
+        self._admit(request)
+        size = min(LARGEST_PART, -(-len(request.inputs) // max(1, len(self.responsive))))
+        begins = range(0, len(request.inputs), max(1, size))
+        parts = [self._give(request, begin, begin + size, stream=False) for begin in begins]
         try:
             async with asyncio.timeout(self.limits.seconds):
-                found = [await _result(ticket) for _, ticket in parts]
+                found = [await _result(pending) for _, pending in parts]
         except TimeoutError:
             raise self._too_late() from None
         finally:
@@ -123,17 +107,17 @@ class WorkerPool:
         ]
         return Answer([value for done in found for value in done.value], remarks)
 
-    async def stream(self, order: Order) -> AsyncGenerator[Any]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Any]:
         """Partial answers as they come, and last of all the `Answer`."""
-        self._admit(order)
-        parts = [self._give(order, 0, len(order.inputs), stream=True)]
-        ticket = parts[0][1]
-        assert ticket.partials is not None
+        self._admit(request)
+        parts = [self._give(request, 0, len(request.inputs), stream=True)]
+        pending = parts[0][1]
+        assert pending.partials is not None
         try:
             async with asyncio.timeout(self.limits.seconds):
-                while (value := await ticket.partials.get()) is not None:
+                while (value := await pending.partials.get()) is not None:
                     yield value
-                done = await _result(ticket)
+                done = await _result(pending)
         except TimeoutError:
             raise self._too_late() from None
         finally:
@@ -147,21 +131,21 @@ class WorkerPool:
     async def _state(self, worker: WorkerProcess) -> WorkerState | None:
         if not worker.ready:
             return None
-        ticket = Ticket(next(self.numbers), 0, asyncio.get_running_loop().create_future())
-        worker.tickets[ticket.number] = ticket
-        worker.send(Report(ticket.number))
+        pending = PendingAnswer(next(self.numbers), 0, asyncio.get_running_loop().create_future())
+        worker.pending[pending.number] = pending
+        worker.send(AskState(pending.number))
         try:
             async with asyncio.timeout(PATIENCE):
-                state = (await ticket.answer).value  # type: ignore[union-attr]
+                state = (await pending.answer).value  # type: ignore[union-attr]
                 assert isinstance(state, WorkerState)
                 return state
         except (TimeoutError, WorkerLostError):
             return None
         finally:
-            worker.tickets.pop(ticket.number, None)
+            worker.pending.pop(pending.number, None)
 
-    def _admit(self, order: Order) -> None:
-        wanted = len(order.inputs) * order.weight
+    def _admit(self, request: ModelRequest) -> None:
+        wanted = request.sentences
         if wanted > self.limits.queue:
             raise ApiError(BAD_REQUEST, f"this asks for {wanted} texts at a time: the server takes {self.limits.queue}")
         if self.closing:
@@ -171,26 +155,27 @@ class WorkerPool:
         if self.load + wanted > self.limits.queue:
             raise try_again(BUSY, f"{self.load} texts are waiting or under way already, and {self.limits.queue} may be")
 
-    def _give(self, order: Order, begin: int, end: int, stream: bool) -> tuple[WorkerProcess, Ticket]:
-        """Give a part of an order to the worker that has the least to do."""
+    def _give(self, request: ModelRequest, begin: int, end: int, stream: bool) -> tuple[WorkerProcess, PendingAnswer]:
+        """Give a part of a request to the worker that has the least to do."""
         ready = self.responsive or [each for each in self.workers if each.ready]
         worker = min(ready, key=lambda each: each.load)
-        inputs = list(order.inputs[begin:end])
+        inputs, number = list(request.inputs[begin:end]), next(self.numbers)
+        part = replace(request, inputs=inputs, number=number, first=begin, stream=stream, name=REQUEST.get())
         answer = asyncio.get_running_loop().create_future()
-        ticket = Ticket(next(self.numbers), len(inputs) * order.weight, answer, asyncio.Queue() if stream else None)
-        worker.tickets[ticket.number] = ticket
-        worker.send(Run(ticket.number, order.model, order.verb, inputs, order.options, begin, stream, REQUEST.get()))
-        return worker, ticket
+        pending = PendingAnswer(number, part.sentences, answer, asyncio.Queue() if stream else None)
+        worker.pending[number] = pending
+        worker.send(part)
+        return worker, pending
 
-    def _give_up(self, parts: list[tuple[WorkerProcess, Ticket]]) -> None:
+    def _give_up(self, parts: list[tuple[WorkerProcess, PendingAnswer]]) -> None:
         """Let workers drop what is not answered: it took too long, the client is gone, or another part failed."""
-        for worker, ticket in parts:
-            if worker.tickets.pop(ticket.number, None):
-                worker.send(Cancel(ticket.number))
-            elif ticket.answer.done() and not ticket.answer.cancelled():
-                ticket.answer.exception()  # it counts as seen
+        for worker, pending in parts:
+            if worker.pending.pop(pending.number, None):
+                worker.send(Cancel(pending.number))
+            elif pending.answer.done() and not pending.answer.cancelled():
+                pending.answer.exception()  # it counts as seen
             else:
-                ticket.answer.cancel()
+                pending.answer.cancel()
 
     def _too_late(self) -> ApiError:
         return ApiError(TIMEOUT, f"there was no answer within {self.limits.seconds:g} seconds")
@@ -236,9 +221,9 @@ class WorkerPool:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
 
-async def _result(ticket: Ticket) -> Done:
+async def _result(pending: PendingAnswer) -> Done:
     try:
-        answer = await asyncio.shield(ticket.answer)
+        answer = await asyncio.shield(pending.answer)
     except WorkerLostError as error:
         raise try_again(UNAVAILABLE, f"the worker that had the request {error}: try again") from None
     if isinstance(answer, Failed):

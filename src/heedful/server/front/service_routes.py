@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from heedful.server.front.desk import Desk, desk, errors, json_answer
+from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.metrics import CONTENT_TYPE, Metrics
 from heedful.server.front.schemas import HealthAnswer, ModelsAnswer
 
 router = APIRouter(tags=["service"])
-TheDesk = Annotated[Desk, Depends(desk)]
 
 
 @router.get("/api/models", response_model=ModelsAnswer, responses=errors())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, event_stream, json_answer
+from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.pool import Answer
@@ -30,7 +30,6 @@ from heedful.server.front.text_schemas import (
 )
 
 router = APIRouter()
-TheDesk = Annotated[Desk, Depends(desk)]
 # Other tokens that could have stood in a place, where probabilities are asked for.
 RUNNERS_UP = 5
 DEFAULT_TOKENS = 200

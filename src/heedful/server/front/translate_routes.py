@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
-from heedful.server.front.desk import Desk, desk, errors, event_stream, json_answer
+from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.limits import check_length, listed
 from heedful.server.front.pool import Answer
@@ -108,7 +108,6 @@ class AlternativesAnswer(ResponseBody):
 
 
 router = APIRouter(tags=["translation"])
-TheDesk = Annotated[Desk, Depends(desk)]
 STREAM = event_stream(
     "The translations; or with `stream` events: `partial` with the best hypothesis so far, then `done` or `error`.",
     *("partial", "done", "error"),

@@ -27,11 +27,11 @@ class WorkerLostError(Exception):
 
 
 @dataclass
-class Ticket:
-    """A request that a worker is at: its share of the load, its partial answers, and its last one."""
+class PendingAnswer:
+    """What a worker owes for a part of a request: how many sentences, its partial answers, and its last one."""
 
     number: int
-    inputs: int
+    sentences: int
     answer: asyncio.Future[Done | Failed]
     partials: asyncio.Queue[Any] | None = None
 
@@ -43,7 +43,7 @@ class WorkerProcess:
 
     settings: ServerSettings
     lost: Callable[[WorkerProcess, str], None]
-    tickets: dict[int, Ticket] = field(default_factory=dict)
+    pending: dict[int, PendingAnswer] = field(default_factory=dict)
     models: list[ModelCard] = field(default_factory=list)
     device: str = ""
     ready: bool = False
@@ -75,7 +75,7 @@ class WorkerProcess:
     @property
     def load(self) -> int:
         """How many inputs it has been given and not answered."""
-        return sum(ticket.inputs for ticket in self.tickets.values())
+        return sum(pending.sentences for pending in self.pending.values())
 
     def send(self, message: Any) -> None:
         """Tell it something, without waiting."""
@@ -105,12 +105,12 @@ class WorkerProcess:
 
     def _end(self, how: str) -> None:
         self.ready = False
-        for ticket in self.tickets.values():
-            if not ticket.answer.done():
-                ticket.answer.set_exception(WorkerLostError(how))
-                if ticket.partials:
-                    ticket.partials.put_nowait(None)
-        self.tickets.clear()
+        for pending in self.pending.values():
+            if not pending.answer.done():
+                pending.answer.set_exception(WorkerLostError(how))
+                if pending.partials:
+                    pending.partials.put_nowait(None)
+        self.pending.clear()
         self.writer.close()
         self.lost(self, how)
 
@@ -118,20 +118,20 @@ class WorkerProcess:
         if isinstance(message, Beat):
             self.asked, self.silence = False, 0.0
             return
-        ticket = self.tickets.get(message.number)
-        if ticket is None:  # it was given up meanwhile
+        pending = self.pending.get(message.number)
+        if pending is None:  # it was given up meanwhile
             return
         if isinstance(message, Partial):
-            assert ticket.partials is not None
-            if message.replaces and ticket.partials.qsize() >= MOST_REPLACED:  # the client is slow
-                ticket.partials.get_nowait()
-            ticket.partials.put_nowait(message.value)
+            assert pending.partials is not None
+            if message.replaces and pending.partials.qsize() >= MOST_REPLACED:  # the client is slow
+                pending.partials.get_nowait()
+            pending.partials.put_nowait(message.value)
             return
-        del self.tickets[message.number]
-        if not ticket.answer.done():
-            ticket.answer.set_result(message)
-        if ticket.partials:
-            ticket.partials.put_nowait(None)
+        del self.pending[message.number]
+        if not pending.answer.done():
+            pending.answer.set_result(message)
+        if pending.partials:
+            pending.partials.put_nowait(None)
 
     async def stop(self) -> None:
         """Tell the worker to end, and see that it does."""

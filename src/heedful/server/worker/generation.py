@@ -8,9 +8,9 @@ from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import SentenceProgress
-from heedful.server.messages import Run
+from heedful.server.messages import ModelRequest
 from heedful.server.worker.engine import Engine
-from heedful.server.worker.task import Reply
+from heedful.server.worker.reply import Reply
 from heedful.tasks.language_modeling.generation import GenerationOptions, Sample
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
@@ -18,16 +18,16 @@ from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
 END_NAME = SPECIAL_TOKENS[-1]
 
 
-class GenerationTask:
+class GenerationWork:
     """The samples of one request, decoded along with those of others."""
 
-    def __init__(self, run: Run, pipeline: LanguageModel, engine: Engine, reply: Reply) -> None:
-        self.model, self.engine, self.reply, self.stream = run.model, engine, reply, run.stream
+    def __init__(self, request: ModelRequest, pipeline: LanguageModel, engine: Engine, reply: Reply) -> None:
+        self.model, self.engine, self.reply, self.stream = request.model, engine, reply, request.stream
         self.tokenizer = pipeline.tokenizer
-        settings = dict(run.options)
+        settings = dict(request.options)
         self.runners_up: int = settings.pop("runners_up")
         self.options = GenerationOptions(**settings)
-        self.language, self.prompts, self.first = pipeline.language, run.inputs, run.first
+        self.language, self.prompts, self.first = pipeline.language, request.inputs, request.first
         self.samples: list[Sample] = []
         self.prompt_tokens: list[int] = []
         self.tokens: list[list[dict[str, Any]]] = []

@@ -21,26 +21,26 @@ from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
 from heedful.server.channel import Channel
 from heedful.server.messages import (
+    AskState,
     Beat,
     Cancel,
     Done,
     Leave,
     ModelCard,
+    ModelRequest,
     Partial,
     Ready,
     Refused,
-    Report,
-    Run,
     WorkerState,
 )
 from heedful.server.settings import ServerSettings
-from heedful.server.worker.batches import Batches
-from heedful.server.worker.beginnings import Beginnings
-from heedful.server.worker.direct_verbs import direct_verbs
+from heedful.server.worker.direct_requests import DirectRequests
 from heedful.server.worker.engine import Engine
-from heedful.server.worker.generation import GenerationTask
-from heedful.server.worker.task import Reply, Task, name_of
-from heedful.server.worker.translation import TranslationTask
+from heedful.server.worker.generation import GenerationWork
+from heedful.server.worker.reply import Reply
+from heedful.server.worker.text_preparation import StepwiseWork, TextPreparation
+from heedful.server.worker.translation import TranslationWork
+from heedful.tasks.direct_verb import direct_verbs
 from heedful.tasks.loading import Pipeline, load
 from heedful.tasks.registry import all_tasks
 
@@ -49,7 +49,7 @@ NICENESS = 5
 # Seconds between the end of the connection to the front process and that of the process, if it is ending.
 FRONT_END_SECONDS = 5.0
 
-STEPWISE_VERBS: dict[str, Callable[..., Task]] = {"translate": TranslationTask, "generate": GenerationTask}
+STEPWISE_VERBS: dict[str, Callable[..., StepwiseWork]] = {"translate": TranslationWork, "generate": GenerationWork}
 
 
 def work(connection: socket.socket, settings: ServerSettings) -> None:
@@ -124,59 +124,60 @@ class Worker:
     def __init__(self, channel: Channel, pipelines: dict[str, Pipeline]) -> None:
         self.channel, self.pipelines = channel, pipelines
         self.engine = Engine({name: pipeline.model for name, pipeline in pipelines.items()})
-        self.tasks: dict[int, Task] = {}
-        self.batches = Batches(pipelines, self.engine.memory)
-        self.beginnings = Beginnings(self.engine)
+        self.stepwise: dict[int, StepwiseWork] = {}
+        self.direct = DirectRequests(pipelines, self.engine.memory)
+        self.preparation = TextPreparation(self.engine)
         self.outbox: list[Any] = []
 
     def run(self) -> None:
         """Work until told to leave; `EOFError` if the front process is gone without a word."""
         while True:
-            busy = self.engine.busy or self.batches.busy or self.beginnings.busy
+            busy = self.engine.busy or self.direct.busy or self.preparation.busy
             for message in self.channel.receive(wait=not busy):
                 if isinstance(message, Leave):
                     return
                 self._take(message)
-            self.beginnings.step()
+            self.preparation.step()
             self.engine.step()
-            self.batches.step()
+            self.direct.step()
             outbox, self.outbox = self.outbox, []
             self.channel.send(outbox)
 
-    def _take(self, message: Run | Cancel | Report | Beat) -> None:
+    def _take(self, message: ModelRequest | Cancel | AskState | Beat) -> None:
         if isinstance(message, Beat):
             self.outbox.append(message)
-        elif isinstance(message, Report):
+        elif isinstance(message, AskState):
             self.outbox.append(Done(message.number, self._state()))
         elif isinstance(message, Cancel):
-            self.batches.cancel(message.number)
-            self.beginnings.cancel(message.number)
-            task = self.tasks.pop(message.number, None)
-            if task:
-                task.cancel()
+            self.direct.cancel(message.number)
+            self.preparation.cancel(message.number)
+            work = self.stepwise.pop(message.number, None)
+            if work:
+                work.cancel()
         elif message.verb in direct_verbs():
-            self.batches.add(message, Reply(message.number, self._send, name_of(message)))
+            self.direct.add(Reply(message, self._send))
         else:
-            self._begin(message, Reply(message.number, self._send, name_of(message)))
+            self._begin(message)
 
-    def _begin(self, run: Run, reply: Reply) -> None:
+    def _begin(self, request: ModelRequest) -> None:
+        reply = Reply(request, self._send)
         try:
-            task = STEPWISE_VERBS[run.verb](run, self.pipelines[run.model], self.engine, reply)
+            work = STEPWISE_VERBS[request.verb](request, self.pipelines[request.model], self.engine, reply)
         except Exception as error:  # one request must not take the others along
             reply.failed(error)
             return
-        self.tasks[run.number] = task
-        self.beginnings.add(run, reply, task)
+        self.stepwise[request.number] = work
+        self.preparation.add(request, work)
 
     def _send(self, message: Any) -> None:
         if not isinstance(message, Partial):
-            self.tasks.pop(message.number, None)
-            self.beginnings.cancel(message.number)  # of a request that failed, no more is made ready
+            self.stepwise.pop(message.number, None)
+            self.preparation.cancel(message.number)  # of a request that failed, no more is made ready
         self.outbox.append(message)
 
     def _state(self) -> WorkerState:
         schedulers = self.engine.schedulers.values()
-        waiting = sum(each.num_waiting for each in schedulers) + self.batches.num_waiting
-        waiting += self.beginnings.num_waiting
+        waiting = sum(each.num_waiting for each in schedulers) + self.direct.num_waiting
+        waiting += self.preparation.num_waiting
         running, slots = (sum(getattr(each, name) for each in schedulers) for name in ("num_running", "num_slots"))
         return WorkerState(waiting, running, slots, self.engine.tokens, resident_memory())

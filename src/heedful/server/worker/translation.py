@@ -9,9 +9,9 @@ from typing import Any
 from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
-from heedful.server.messages import Run
+from heedful.server.messages import ModelRequest
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
-from heedful.server.worker.task import Reply
+from heedful.server.worker.reply import Reply
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation
 from heedful.tasks.translation.pieces import TextInPieces, join_pieces
@@ -38,14 +38,14 @@ class _Text:
         return "".join(piece.before + self.so_far.get(index, "") for piece, index in pairs)
 
 
-class TranslationTask:
+class TranslationWork:
     """The texts of one request, whose pieces are decoded along with those of others."""
 
-    def __init__(self, run: Run, translator: Translator, engine: Engine, reply: Reply) -> None:
+    def __init__(self, request: ModelRequest, translator: Translator, engine: Engine, reply: Reply) -> None:
         self.translator, self.engine, self.reply = translator, engine, reply
-        self.model, self.stream, self.alignment = run.model, run.stream, run.options["alignment"]
-        self.options = DecodingOptions(beam=run.options["beam"], nbest=run.options["nbest"])
-        self.inputs, self.prefix, self.split = run.inputs, run.options["prefix"], run.options["split"]
+        self.model, self.stream, self.alignment = request.model, request.stream, request.options["alignment"]
+        self.options = DecodingOptions(beam=request.options["beam"], nbest=request.options["nbest"])
+        self.inputs, self.prefix, self.split = request.inputs, request.options["prefix"], request.options["split"]
         self.texts: list[_Text] = []
         self.text_of: dict[int, _Text] = {}
 

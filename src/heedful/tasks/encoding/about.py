@@ -9,6 +9,7 @@ TASKS = (
         "encoder",
         "Similarity",
         f"{HERE}.pipeline:Encoder",
+        families=("encoder_only",),
         takes="texts",
         gives="vectors",
         verbs=(

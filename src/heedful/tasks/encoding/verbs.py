@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from heedful.tasks.declaration import Options
 from heedful.tasks.direct_cost import size_of_text, work_of_text
-from heedful.tasks.direct_verb import DirectVerb, Options
+from heedful.tasks.direct_verb import DirectVerb
 
 
 def _embed(pipeline: Any, texts: list[Any], options: Options) -> list[Any]:

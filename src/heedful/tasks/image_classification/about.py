@@ -45,6 +45,7 @@ TASKS = (
         "image_classifier",
         "Image classification",
         f"{HERE}.pipeline:ImageClassifier",
+        families=("vision",),
         takes="image",
         gives="label",
         verbs=(

@@ -11,8 +11,9 @@ from PIL import Image
 
 from heedful.errors import UserError
 from heedful.tasks.classification import label_document
+from heedful.tasks.declaration import Options
 from heedful.tasks.direct_cost import size_of_image, size_of_image_attention, work_of_a_turn, work_of_image
-from heedful.tasks.direct_verb import DirectVerb, Options, attention_document
+from heedful.tasks.direct_verb import DirectVerb, attention_document
 from heedful.tasks.image_classification.images import or_reason, read_image
 
 

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from heedful.tasks.classification import label_document
+from heedful.tasks.declaration import Options
 from heedful.tasks.direct_cost import size_of_text, work_of_text, work_of_whole_text
-from heedful.tasks.direct_verb import DirectVerb, Options
+from heedful.tasks.direct_verb import DirectVerb
 
 
 def _classify(pipeline: Any, texts: list[Any], options: Options) -> list[Any]:

@@ -51,6 +51,7 @@ TASKS = (
         "language_model",
         "Text completion",
         f"{HERE}.pipeline:LanguageModel",
+        families=("decoder_only", "xlnet"),
         takes="prompt",
         gives="text",
         verbs=(

@@ -33,6 +33,7 @@ TASKS = (
         "masked_language_model",
         "Hidden words",
         f"{HERE}.pipeline:MaskedLanguageModel",
+        families=("encoder_only",),
         takes="masked text",
         gives="words",
         verbs=(
@@ -40,6 +41,7 @@ TASKS = (
             Verb("embed", "embeds texts", "heedful.tasks.encoding.verbs:EMBED"),
             Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
         ),
+        head="masked",
         placeholder="Type a sentence with [MASK] where a word is to be guessed",
         scores=("accuracy",),
         training=TRAINING,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from heedful.tasks.declaration import Options
 from heedful.tasks.direct_cost import size_of_text, work_of_a_turn
-from heedful.tasks.direct_verb import DirectVerb, Options
+from heedful.tasks.direct_verb import DirectVerb
 
 
 def _fill(pipeline: Any, texts: list[str], options: Options) -> list[Any]:

@@ -68,6 +68,7 @@ TASKS = (
         "translation",
         "Translation",
         f"{HERE}.pipeline:Translator",
+        families=("encoder_decoder", "recurrent"),
         takes="text",
         gives="text",
         verbs=(

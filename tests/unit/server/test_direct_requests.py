@@ -5,10 +5,10 @@ import warnings
 import pytest
 
 from heedful.errors import UserError
-from heedful.server.messages import Done, Failed, Run
-from heedful.server.worker import batches as module
-from heedful.server.worker.batches import Batches
-from heedful.server.worker.task import Reply
+from heedful.server.messages import Done, Failed, ModelRequest
+from heedful.server.worker import direct_requests as module
+from heedful.server.worker.direct_requests import DirectRequests
+from heedful.server.worker.reply import Reply
 from heedful.tasks.direct_verb import DirectVerb
 
 
@@ -37,32 +37,39 @@ def calls(monkeypatch):
 
 
 def run_all(*runs):
-    sent, batches = [], Batches({"a": "A", "b": "B"})
+    sent, requests = [], DirectRequests({"a": "A", "b": "B"})
     for run in runs:
-        batches.add(run, Reply(run.number, sent.append))
-    batches.cancel(99)
-    while batches.busy:
-        batches.step()
+        requests.add(Reply(run, sent.append))
+    requests.cancel(99)
+    while requests.busy:
+        requests.step()
     return sent
 
 
 def test_requests_for_the_same_are_computed_together(calls):
     sent = run_all(
-        Run(1, "a", "shout", ["x", "odd"]), Run(2, "b", "shout", ["y"]), Run(3, "a", "shout", ["odd", "z"]),
-        Run(4, "a", "shout", ["w"], {"loud": True}), Run(99, "a", "shout", ["never"]),
-    )  # fmt: skip
+        ModelRequest("a", "shout", ["x", "odd"], number=1),
+        ModelRequest("b", "shout", ["y"], number=2),
+        ModelRequest("a", "shout", ["odd", "z"], number=3),
+        ModelRequest("a", "shout", ["w"], {"loud": True}, number=4),
+        ModelRequest("a", "shout", ["never"], number=99),
+    )
     assert calls == [("A", ["x", "odd", "odd", "z"]), ("B", ["y"]), ("A", ["w"])]
     assert sent[:2] == [Done(1, ["X", "ODD"], [(1, "is odd")]), Done(3, ["ODD", "Z"], [(0, "is odd")])]
     assert sent[2:] == [Done(2, ["Y"]), Done(4, ["W"])]
 
 
 def test_one_that_fails_does_not_take_the_others_along(calls):
-    sent = run_all(Run(1, "a", "shout", ["x"]), Run(2, "a", "shout", ["bad"]), Run(3, "a", "shout", ["z"]))
+    sent = run_all(
+        ModelRequest("a", "shout", ["x"], number=1),
+        ModelRequest("a", "shout", ["bad"], number=2),
+        ModelRequest("a", "shout", ["z"], number=3),
+    )
     assert sent == [Done(1, ["X"]), Failed(2, "bad text", True), Done(3, ["Z"])]
 
 
 def test_what_is_not_to_be_computed_together_is_not(calls):
-    run_all(Run(1, "a", "alone", ["x"]), Run(2, "a", "alone", ["y"]))
+    run_all(ModelRequest("a", "alone", ["x"], number=1), ModelRequest("a", "alone", ["y"], number=2))
     assert calls == [("A", ["x"]), ("A", ["y"])]
 
 
@@ -72,14 +79,14 @@ def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monk
     sized = DirectVerb(module.direct_verbs()["shout"].compute, True, lambda *_: 10)
     monkeypatch.setattr(module, "direct_verbs", lambda: {"shout": sized})
     memory, sent = MemoryShare(25), []
-    batches = Batches({"a": "A"}, memory)
-    batches.add(Run(1, "a", "shout", ["x", "odd", "y", "odd", "z"]), Reply(1, sent.append))
+    requests = DirectRequests({"a": "A"}, memory)
+    requests.add(Reply(ModelRequest("a", "shout", ["x", "odd", "y", "odd", "z"], number=1), sent.append))
     assert memory.take(20)
-    batches.step()
+    requests.step()
     assert not sent and not calls and not memory.take(1)  # it waits for what is decoded, which gets nothing more
     memory.give(20)
-    while batches.busy:
-        batches.step()
+    while requests.busy:
+        requests.step()
     assert calls == [("A", ["x", "odd"]), ("A", ["y", "odd"]), ("A", ["z"])]
     assert sent == [Done(1, ["X", "ODD", "Y", "ODD", "Z"], [(1, "is odd"), (3, "is odd")])]
 
@@ -90,15 +97,15 @@ def test_a_long_request_is_computed_in_slices_and_others_take_their_turns(calls,
     compute = module.direct_verbs()["shout"].compute
     half = DirectVerb(compute, work=lambda *_: direct_work.MOST_WORK // 2)
     monkeypatch.setattr(module, "direct_verbs", lambda: {"shout": half, "call": DirectVerb(compute)})
-    sent, batches = [], Batches({"a": "A"})
+    sent, requests = [], DirectRequests({"a": "A"})
     for number in (1, 2):  # two parts of one request
-        batches.add(Run(number, "a", "shout", ["x", "x", "odd"], request="long"), Reply(number, sent.append))
-    batches.step()
-    batches.add(Run(3, "a", "call", ["y"], request="short"), Reply(3, sent.append))
-    batches.step()
-    batches.step()
+        requests.add(Reply(ModelRequest("a", "shout", ["x", "x", "odd"], number=number, name="long"), sent.append))
+    requests.step()
+    requests.add(Reply(ModelRequest("a", "call", ["y"], number=3, name="short"), sent.append))
+    requests.step()
+    requests.step()
     assert [len(inputs) for _, inputs in calls] == [2, 2, 1]
     assert sent == [Done(1, ["X", "X", "ODD"], [(2, "is odd")]), Done(3, ["Y"])]
-    assert batches.num_waiting == 2
-    batches.cancel(2)
-    assert not batches.busy and batches.num_waiting == 0
+    assert requests.num_waiting == 2
+    requests.cancel(2)
+    assert not requests.busy and requests.num_waiting == 0

@@ -1,4 +1,4 @@
-"""Whose turn it is: requests in a circle, each with what it still has to get done."""
+"""Requests that take turns, each with what it still has to get done."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-from heedful.server.messages import Run
+from heedful.server.messages import ModelRequest
 
 
 class Waiting(Protocol):
     """A part of a request, which may have come in several."""
 
     @property
-    def run(self) -> Run:
+    def request(self) -> ModelRequest:
         """What is asked for."""
 
 
 Item = TypeVar("Item", bound=Waiting)
 
 
-class Turns(Generic[Item]):
+class RoundRobin(Generic[Item]):
     """Requests that take turns, so that none waits for all of another; the parts of one share its turns."""
 
     def __init__(self) -> None:
@@ -35,26 +35,26 @@ class Turns(Generic[Item]):
 
     def add(self, item: Item) -> None:
         """Take a part of a request."""
-        self._circle.setdefault(_name(item.run), deque()).append(item)
+        self._circle.setdefault(_name(item.request), deque()).append(item)
 
     def remove(self, item: Item) -> None:
         """A part is done or given up."""
-        items = self._circle[_name(item.run)]
+        items = self._circle[_name(item.request)]
         items.remove(item)
         if not items:
-            del self._circle[_name(item.run)]
+            del self._circle[_name(item.request)]
 
     def cancel(self, number: int) -> None:
         """Nobody waits for the part of that number any more."""
-        for item in [each for each in self if each.run.number == number]:
+        for item in [each for each in self if each.request.number == number]:
             self.remove(item)
 
     def had(self, item: Item) -> None:
         """The request of that part has had its turn."""
-        name = _name(item.run)
+        name = _name(item.request)
         if name in self._circle:
             self._circle[name] = self._circle.pop(name)
 
 
-def _name(run: Run) -> str:
-    return run.request or f"part {run.number}"
+def _name(request: ModelRequest) -> str:
+    return request.name or f"part {request.number}"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.server.messages import Run
-from heedful.server.worker.direct_verbs import direct_verbs
+from heedful.server.messages import ModelRequest
 from heedful.server.worker.memory_share import MemoryShare
-from heedful.server.worker.task import Reply
-from heedful.server.worker.turns import Turns
+from heedful.server.worker.reply import Reply
+from heedful.server.worker.round_robin import RoundRobin
 from heedful.tasks.direct_cost import MOST_WORK
+from heedful.tasks.direct_verb import direct_verbs
 from heedful.tasks.remarks import remarks
 
-# Inputs that are computed between two decoding steps.
 MOST_TOGETHER = 64
 
 
@@ -21,7 +20,6 @@ MOST_TOGETHER = 64
 class _Part:
     """A part of a request, what is computed of it, and what is to be said of that."""
 
-    run: Run
     reply: Reply
     answers: list[Any] = field(default_factory=list)
     remarks: list[tuple[int, str]] = field(default_factory=list)
@@ -29,17 +27,22 @@ class _Part:
     sizes: list[int] | None = None
 
     @property
+    def request(self) -> ModelRequest:
+        """What is asked for."""
+        return self.reply.request
+
+    @property
     def left(self) -> list[Any]:
         """The inputs that are not computed yet."""
-        return self.run.inputs[len(self.answers) :]
+        return list(self.request.inputs[len(self.answers) :])
 
 
-class Batches:
+class DirectRequests:
     """What waits to be computed, each request in its turn."""
 
     def __init__(self, pipelines: dict[str, Any], memory: MemoryShare | None = None) -> None:
         self.pipelines, self.memory = pipelines, memory or MemoryShare()
-        self.waiting: Turns[_Part] = Turns()
+        self.waiting: RoundRobin[_Part] = RoundRobin()
 
     @property
     def busy(self) -> bool:
@@ -51,12 +54,12 @@ class Batches:
         """How many inputs wait."""
         return sum(len(part.left) for part in self.waiting)
 
-    def add(self, run: Run, reply: Reply) -> None:
-        """Take a request."""
-        self.waiting.add(_Part(run, reply))
+    def add(self, reply: Reply) -> None:
+        """Take the part of a request that is to be replied to."""
+        self.waiting.add(_Part(reply))
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for that request any more: what is left of it is dropped."""
+        """Nobody waits for the part of that number any more: what is left of it is dropped."""
         self.waiting.cancel(number)
 
     def step(self) -> None:
@@ -80,19 +83,19 @@ class Batches:
 
     def _choose(self, first: _Part) -> list[tuple[_Part, int]]:
         """The parts that get something done, and how many of their inputs: what fits into the memory and a turn."""
-        verb = direct_verbs()[first.run.verb]
+        verb = direct_verbs()[first.request.verb]
         room = self.memory.total - self.memory.used
         count = work = size = 0
         chosen: list[tuple[_Part, int]] = []
         for part in list(self.waiting):
-            if part is not first and not (verb.together and _alike(part.run, first.run)):
+            if part is not first and not (verb.together and _alike(part.request, first.request)):
                 continue
             sizes = self._sizes(part)
             if sizes is None:
                 continue
             before, full = count, False
             for given, its_size in zip(part.left, sizes[len(part.answers) :], strict=True):
-                its_work = verb.work(self.pipelines[part.run.model], given, part.run.options)
+                its_work = verb.work(self.pipelines[part.request.model], given, part.request.options)
                 full = count == MOST_TOGETHER or work + its_work > MOST_WORK or size + its_size > room
                 if count and full:
                     break
@@ -111,9 +114,9 @@ class Batches:
     def _sizes(self, part: _Part) -> list[int] | None:
         """Bytes that are taken to compute each input; None of a request that is refused for them."""
         if part.sizes is None:
-            verb, pipeline = direct_verbs()[part.run.verb], self.pipelines[part.run.model]
+            verb, pipeline = direct_verbs()[part.request.verb], self.pipelines[part.request.model]
             try:
-                part.sizes = [verb.size(pipeline, each, part.run.options) for each in part.run.inputs]
+                part.sizes = [verb.size(pipeline, each, part.request.options) for each in part.request.inputs]
             except Exception as error:
                 self._fail(part, error)
         return part.sizes
@@ -123,10 +126,10 @@ class Batches:
         part.reply.failed(error)
 
     def _compute(self, chosen: list[tuple[_Part, int]]) -> None:
-        run = chosen[0][0].run
+        request = chosen[0][0].request
         inputs = [each for part, count in chosen for each in part.left[:count]]
         with remarks() as found:
-            answers = direct_verbs()[run.verb].compute(self.pipelines[run.model], inputs, run.options)
+            answers = direct_verbs()[request.verb].compute(self.pipelines[request.model], inputs, request.options)
         begin = 0
         for part, count in chosen:
             end, done = begin + count, len(part.answers)
@@ -139,5 +142,5 @@ class Batches:
                 part.reply.done(part.answers)
 
 
-def _alike(run: Run, other: Run) -> bool:
-    return (run.model, run.verb, run.options) == (other.model, other.verb, other.options)
+def _alike(one: ModelRequest, other: ModelRequest) -> bool:
+    return (one.model, one.verb, one.options) == (other.model, other.verb, other.options)

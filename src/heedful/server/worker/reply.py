@@ -1,38 +1,24 @@
-"""One request that a worker is at, and the way of its answers."""
+"""The way of the answers to one part of a request."""
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from heedful.errors import DamagedModelError, UserError
 from heedful.machine.memory import out_of_memory
-from heedful.server.messages import FAULT, Done, Failed, Partial, Run
+from heedful.server.messages import FAULT, Done, Failed, ModelRequest, Partial
 
 Send = Callable[[Any], None]
 
 
-class Task(Protocol):
-    """A request that is decoded step by step."""
-
-    @property
-    def begun(self) -> int:
-        """How many of its texts were made ready."""
-
-    def start(self) -> Iterator[int]:
-        """Hand what is to be decoded to the engine, with pauses, and the characters made ready since the last one."""
-
-    def cancel(self) -> None:
-        """Nobody waits for it any more."""
-
-
 class Reply:
-    """Where the answers to one request go."""
+    """Where the answers to one part of a request go."""
 
-    def __init__(self, number: int, send: Send, name: str = "a request") -> None:
-        self.number, self.send, self.name = number, send, name
+    def __init__(self, request: ModelRequest, send: Send) -> None:
+        self.request, self.number, self.send = request, request.number, send
         self.remarks: list[tuple[int, str]] = []
 
     def partial(self, value: Any, replaces: bool = False) -> None:
@@ -58,9 +44,5 @@ class Reply:
             self.send(Failed(self.number, FAULT, mistake=False))
 
     def _log(self, what: str) -> None:
-        print(f"heedful: {self.name} failed: {what}", file=sys.stderr, flush=True)
-
-
-def name_of(run: Run) -> str:
-    """A request as the log calls it."""
-    return f"request {run.request} ({run.verb} with {run.model})"
+        asked = f"request {self.request.name} ({self.request.verb} with {self.request.model})"
+        print(f"heedful: {asked} failed: {what}", file=sys.stderr, flush=True)
