@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import precision_option
+from heedful.cli.options import device_option, precision_option
 from heedful.errors import UserError
 
 MEBIBYTE = 2**20
@@ -44,7 +44,7 @@ MEBIBYTE = 2**20
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
 @click.option("--max-connections", type=int, default=1000, show_default=True, help="Clients connected at a time.")
 @precision_option("int8: models that translate compute with weights of 8 bits.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+@device_option
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
     """Serve models over HTTP: an API, described in /openapi.json, and a web page.
 
