@@ -136,7 +136,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _line_count() -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """How to count lines, and to tell of one; the count shows on a terminal, unless the output goes there too."""
+    """Functions that count lines and remark on one; the count shows on a terminal, unless the output goes there too."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda count: None, partial(print, file=sys.stderr)
         return

@@ -114,7 +114,7 @@ def _whole_file(file: CorpusFile, report: TextReport | None) -> Iterator[TextPar
 
 
 def _cut_blocks(file: CorpusFile) -> Iterator[bytes]:
-    """The bytes of a file, cut behind line ends if there are any, else before spaces, and never in a character."""
+    """The bytes of a file, cut after line ends if there are any, else before spaces, and never in a character."""
     rest = b""
     for block in unpacked_blocks(file.path, file.encoding, file.shown_name):
         rest += block
