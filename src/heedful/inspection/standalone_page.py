@@ -18,7 +18,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?function |class |const )", re.MULTI
 def standalone_page(
     title: str, styles: Sequence[str], modules: Sequence[str], document: dict[str, Any], body: str = ""
 ) -> str:
-    """A page of some style sheets and modules, each module behind those that it imports.
+    """A page of some style sheets and modules, each module after those that it imports.
 
     The program finds the document as JSON in the element `document`; `body` is HTML that stands before it.
     """

@@ -13,7 +13,7 @@ class Progress(Protocol):
 
 
 class ThrottledProgress:
-    """Passes on the first call of each stage, its last one, and some a second in between."""
+    """Passes on the first call of each stage, its last one, and some per second in between."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress

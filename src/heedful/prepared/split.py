@@ -93,7 +93,7 @@ def decide_fates(keys: npt.NDArray[np.void], hold_out: bool) -> tuple[npt.NDArra
 
 
 def read_keys(path: Path) -> npt.NDArray[np.void]:
-    """The keys that were written one behind the other into a file, without loading them all."""
+    """The keys that were written one after the other into a file, without loading them all."""
     if path.stat().st_size == 0:
         return np.empty(0, KEY_DTYPE)
     return np.memmap(path, dtype=KEY_DTYPE, mode="r")

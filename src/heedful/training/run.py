@@ -37,7 +37,7 @@ from heedful.training.run_config import RunConfig
 
 
 class RunObserver(Observer, Protocol):
-    """Who is told of what happens in a run, from reading the files on."""
+    """Receives the events of a run, from reading the files on."""
 
     def preparing(self, stage: str, done: int, total: int | None) -> None:
         """Work on the data goes on."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.inspection.standalone_page import page_file, standalone_page
 
-# The viewer's modules, each behind those that it imports.
+# The viewer's modules, each after those that it imports.
 VIEWER_MODULES = (
     "attention_elements.js",
     "attention_document.js",

@@ -49,7 +49,7 @@ class Positions:
 
     @classmethod
     def on_a_grid(cls, rows: int, columns: int, class_token: bool) -> Positions:
-        """Patches row by row, behind a class token that is nowhere, if there is one."""
+        """Patches row by row, after a class token that is nowhere, if there is one."""
         places = np.indices((rows, columns)).reshape(2, -1).T.astype(np.float64)
         labels = [f"{row:.0f},{column:.0f}" for row, column in places + 1]
         if not class_token:
@@ -125,7 +125,7 @@ class AttentionMaps:
         return np.stack([self._mean_distance(each) for each in self._of_kind(kind)])
 
     def rollout(self, kind: str) -> NDArray[np.float64]:
-        """The shares T S of the inputs in the positions behind the last layer (Abnar and Zuidema, 2020)."""
+        """The shares T S of the inputs in the positions after the last layer (Abnar and Zuidema, 2020)."""
         self._of_kind(kind)
         for each in self._rollouts:
             if each.kind == kind:

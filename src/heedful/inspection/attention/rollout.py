@@ -21,7 +21,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rollout:
-    """The shares T S of the inputs in the positions behind the last layer, for the maps of one kind."""
+    """The shares T S of the inputs in the positions after the last layer, for the maps of one kind."""
 
     kind: Kind
     queries: str
@@ -48,7 +48,7 @@ def rollouts(maps: Sequence[AttentionMap]) -> list[Rollout]:
 
 
 def _of_a_stack(layers: list[Matrix]) -> list[Matrix]:
-    """The shares before the first layer, and behind each."""
+    """The shares before the first layer, and after each."""
     shares = [np.eye(layers[0].shape[1])]
     for matrix in layers:
         shares.append(0.5 * shares[-1] + 0.5 * matrix @ shares[-1])
@@ -56,7 +56,7 @@ def _of_a_stack(layers: list[Matrix]) -> list[Matrix]:
 
 
 def _across(encoder: list[Matrix], decoder: list[Matrix], cross: list[Matrix]) -> Matrix:
-    """The shares of source tokens in the decoder's positions; what lacks to 1 is the target's so far."""
+    """The shares of source tokens in the decoder's positions; the remainder to 1 is the target's so far."""
     memory = _of_a_stack(encoder)[-1]
     shares = np.zeros((decoder[0].shape[0], memory.shape[1]))
     for within, to_source in zip(decoder, cross, strict=True):
@@ -66,7 +66,7 @@ def _across(encoder: list[Matrix], decoder: list[Matrix], cross: list[Matrix]) -
 
 
 def _of_queries(queries: list[Matrix], contents: list[Matrix]) -> Matrix:
-    """The shares of contents in the query stream, which begins without any; what lacks to 1 is the place itself."""
+    """The shares of contents in the query stream, which begins without any; the remainder to 1 is the place itself."""
     # The contents of the last layer are met by no query: a model leaves them out.
     seen = _of_a_stack(contents)[: len(queries)] if contents else [np.eye(queries[0].shape[1])]
     shares = np.zeros_like(queries[0])

@@ -25,8 +25,8 @@ const NOTES = [
   ],
   [
     "Rollout",
-    "multiplies the layers (Abnar and Zuidema, 2020): how much of each input is in a position behind the last layer. " +
-      "Across from decoder to encoder, what lacks to 1 is the share of the output itself.",
+    "multiplies the layers (Abnar and Zuidema, 2020): how much of each input is in a position after the last layer. " +
+      "Across from decoder to encoder, the remainder to 1 is the share of the output itself.",
   ],
 ];
 

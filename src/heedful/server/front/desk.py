@@ -44,7 +44,7 @@ async def desk(request: Request) -> Desk:
 
 
 def json_answer(value: Any) -> Response:
-    """An answer as JSON; half a surrogate pair, which is no Unicode text, is escaped."""
+    """An answer as JSON; half a surrogate pair, which is not Unicode text, is escaped."""
     return Response(json.dumps(value, ensure_ascii=True, separators=(",", ":")), media_type="application/json")
 
 

@@ -1,4 +1,4 @@
-"""Texts with labels: lines of `label TAB text`, or words with a tag each, one a line, sentences between blank lines."""
+"""Texts with labels: lines of `label TAB text`, or tagged words, one per line, with blank lines between sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ RULES = {
 
 
 class LineReport(Protocol):
-    """Who is told of lines that a rule applied to."""
+    """Receives the lines that a rule applied to."""
 
     def hit(self, rule: str, file: str, line: int, action: str = "changed") -> None:
         """A line was changed, or left out."""

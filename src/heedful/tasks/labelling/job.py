@@ -168,7 +168,7 @@ class PreparedLabelJob:
                 embedding = replace(embedding, segments=max(2, embedding.segments))
         if settings.token_dropout and tokenizer.special_tokens.mask is None:
             raise UserError(
-                "model.token_dropout needs a vocabulary with a mask token, which this one has not: set it to 0"
+                "model.token_dropout needs a vocabulary with a mask token, which this one does not have: set it to 0"
             )
         return replace(
             settings,

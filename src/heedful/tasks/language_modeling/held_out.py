@@ -37,7 +37,7 @@ def documents_by_hash(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, boo
 
 
 def end_of_text(parts: Iterable[TextPart], border: int) -> Iterator[tuple[TextPart, bool]]:
-    """What comes behind so many characters; the border moves back to the start of its line, if its part has one."""
+    """What comes after so many characters; the border moves back to the start of its line, if its part has one."""
     before = 0
     for part in parts:
         place = border - before

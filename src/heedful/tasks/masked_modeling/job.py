@@ -83,7 +83,7 @@ class MaskedTextData:
         valid = None
         if self.valid_text:
             valid = Documents.from_files(self.valid_text, self.document, spooled / "valid", self.encoding)
-        # Lines begin as words behind a space do, so that texts to be classified look the same.
+        # Lines begin as words after a space do, so that texts to be classified look the same.
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
         data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
         return PreparedMaskedJob(data, self, start)

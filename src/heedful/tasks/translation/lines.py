@@ -191,7 +191,7 @@ def _start_worker() -> None:
 
 @lru_cache(maxsize=1)
 def cached_translator(model: str, device: str, precision: Precision, shortlist: bool) -> Translator:
-    """The model of that folder, loaded once a process."""
+    """The model of that folder, loaded once per process."""
     return load_translator(model, device, precision, shortlist)
 
 
