@@ -5,7 +5,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,12 @@ def _no_process_is_left() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def run() -> Run:
     return heedful
+
+
+@pytest.fixture(scope="session")
+def run_on() -> Callable[[list[str], list[str], str], int]:
+    """Run the command with given files for input, output and errors, in a folder: its exit code."""
+    return partial(preloaded_command().run_on, ends_at_once=True)
 
 
 def sentences(count: int, seed: int, longest: int = 9) -> list[str]:

@@ -68,7 +68,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return tuple(_convert(arguments[0], each, where) for each in value)
     if hint is float and type(value) is int and abs(value) < 2**53:
         return float(value)
-    # `type(...) is` and not isinstance: a bool is no int here.
+    # `type(...) is` and not isinstance: a bool is not an int here.
     if isinstance(hint, type) and type(value) is hint and value == value:  # NaN is not
         return value
     expected = "a table of settings" if dataclasses.is_dataclass(hint) else getattr(hint, "__name__", hint)
@@ -155,7 +155,7 @@ def read_json_value(path: Path) -> Any:
     """What a JSON file holds; a key that is there twice, and what no number can hold, is an error."""
     try:
         text = path.read_text(encoding="utf-8")
-        if "\\ud" in text.lower():  # half a surrogate pair is no text that could be shown
+        if "\\ud" in text.lower():  # half a surrogate pair is not text that could be shown
             json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
         return json.loads(
             text,

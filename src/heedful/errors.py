@@ -6,7 +6,7 @@ class UserError(ValueError):
 
 
 class DamagedModelError(UserError):
-    """A model computes what is not a number: for whoever asks it, that is no mistake of their own."""
+    """A model computes what is not a number, which is not the mistake of the person who asks it."""
 
 
 def not_numbers(what: str) -> UserError:

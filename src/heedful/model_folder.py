@@ -143,7 +143,7 @@ def check_model_folder(folder: Path) -> ModelConfig:
 def _require_file(folder: Path, name: str) -> None:
     if not (folder / name).is_file():
         hint = " (its training has not come to its first validation)" if (folder / "run").is_dir() else ""
-        raise UserError(f"{folder} is no complete model folder: {name} is missing{hint}")
+        raise UserError(f"{folder} is not a complete model folder: {name} is missing{hint}")
 
 
 def read_config(folder: Path) -> ModelConfig:

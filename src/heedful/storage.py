@@ -43,7 +43,7 @@ def writing(path: Path, size: int | None = None) -> Iterator[None]:
 
     try:
         yield
-    except BrokenPipeError:  # the reader of standard output has gone, which is no fault
+    except BrokenPipeError:  # the reader of standard output has gone, which is not a fault
         raise
     except OSError as error:
         other = _another_file(error, path)

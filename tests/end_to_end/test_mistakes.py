@@ -136,7 +136,7 @@ def test_a_benchmark_of_a_model_that_is_none(run, tmp_path: Path) -> None:
     tokenizer, settings = Tokenizer.train(["red dog"], 263), DecoderOnlyConfig(263, 24, 29)
     config = ModelConfig("decoder_only", "language_model", settings)
     save_model_folder(tmp_path / "other", DecoderOnly(settings), tokenizer, config, "card")
-    assert "is no translation model" in error(run, "bench", "translation", "--model", tmp_path / "other")
+    assert "is not a translation model" in error(run, "bench", "translation", "--model", tmp_path / "other")
 
 
 def test_an_unknown_command_names_the_nearest(run) -> None:

@@ -106,7 +106,7 @@ def test_an_argument_is_one_text_even_if_it_has_line_breaks_or_names_a_file(run,
 def test_texts_and_a_file_are_too_much(run, models, verb: str) -> None:
     task = "translation" if verb == "inspect" else VERBS[verb][0]
     told = run(verb, models[task], "red dog", "--input", "in.txt", code=2).stderr.decode()
-    assert told == "heedful: there is a text behind the model, and --input too: give one of them\n"
+    assert told == "heedful: there is a text after the model, and --input too: give one of them\n"
     assert "heedful: there is no file nothing" in run(verb, models[task], "--input", "nothing", code=2).stderr.decode()
 
 
@@ -121,7 +121,7 @@ def test_a_text_as_a_whole(run, models, tmp_path: Path) -> None:
         ]
         assert found[0] and len(set(found)) == 1
     told = run("inspect", models["translation"], "red", "dog", code=2).stderr.decode()
-    assert "there are 2 texts behind the model: give one, in quotes" in told
+    assert "there are 2 texts after the model: give one, in quotes" in told
 
 
 def test_several_prompts_and_samples(run, models) -> None:

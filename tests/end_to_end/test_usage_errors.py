@@ -13,7 +13,7 @@ from heedful.cli.main import VERBS
         (["translate", "m", "--beam", "x"], "--beam: 'x' is not a valid integer: see heedful translate --help"),
         (["translate", "m", "--device", "cud"], "'cuda', 'mps': did you mean 'cuda'?"),
         (["translate", "m", "--device", "gpu9"], "--device: 'gpu9' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
-        (["translate", "m", "-5 degrees"], "a text that begins with - goes behind --"),
+        (["translate", "m", "-5 degrees"], "a text that begins with - goes after --"),
         (["translate", "m", "--beam"], "option '--beam' requires an argument"),
         (["train"], "choose one of classifier, image-classifier, language-model"),
         (["train", "translaton"], "unknown command 'translaton' of heedful train: did you mean 'translation'?"),

@@ -165,7 +165,7 @@ def test_a_model_that_is_not_there_is_a_users_mistake(run) -> None:
     ("arguments", "message"),
     [
         (["a=x", "a=y"], "two models have the name 'a'"),
-        (["=x"], "'=x' is no model"),
+        (["=x"], "'=x' is not a model"),
         (["x", "--workers", "0"], "--workers is 0, but must be at least 1"),
         (["x", "--timeout", "0"], "--timeout is 0.0, but must be above 0"),
         (["x", "--api-key-file", "nowhere"], "cannot read the API keys in nowhere"),

@@ -37,7 +37,7 @@ def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
         from heedful.model_folder import check_model_folder
 
         if check_model_folder(Path(model)).task != "translation":
-            raise UserError(f"{model} is no translation model")
+            raise UserError(f"{model} is not a translation model: give one that translates")
         arguments += ["--model", str(Path(model).resolve())]
     result = subprocess.run([sys.executable, "-m", "benchmarks.speed", *arguments], cwd=root)
     sys.exit(result.returncode)

@@ -71,7 +71,7 @@ def _text(line: str) -> str | tuple[str, str]:
 def _images(pipeline: ImageClassifier, given: TextInput, top: int, options: dict[str, Any]) -> None:
     files = given.texts
     if not files:
-        raise UserError("no images: name one or more image files behind the model")
+        raise UserError("no images: name one or more image files after the model")
     from heedful.tasks.image_classification.images import parse_resolution
 
     resolution = parse_resolution(options["resolution"])

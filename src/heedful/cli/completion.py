@@ -10,7 +10,7 @@ FOLDERS = ("model", "models", "folder", "out")
 
 
 class FileName(click.types.StringParamType):
-    """A text that is completed as a name of a file or of a folder (`kind` file or dir)."""
+    """A text that is completed as the name of a file or a folder (`kind` file or dir)."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

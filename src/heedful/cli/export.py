@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     help="How weights are stored, and computed with.",
 )
 def export(model: str, format_: str, out: str, quantization: Quantization) -> None:
-    """Make a folder for CTranslate2 of a translation model.
+    """Make a folder for CTranslate2 from a translation model.
 
     OUT gets the weights, the vocabulary, and a copy of tokenizer.json, with which texts are split into tokens.
     Before that both models score and translate sentences; if they disagree, nothing is left behind.

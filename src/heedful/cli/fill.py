@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Write JSON: an array per mask, or, of lines, one per line.")
 @device_option
 def fill(model: str, given: TextInput, top: int, as_json: bool, device: str) -> None:
-    """Guess the words behind each [MASK] of a text.
+    """Guess the word at each [MASK] of a text.
 
-    One text behind the model gives a line with word, tab, probability for each guess; the guesses for several masks
+    One text after the model gives a line with word, tab, probability for each guess; the guesses for several masks
     are separated by blank lines. Several texts, --input and standard input give one line for each line, with the same
     columns one after the other, mask by mask. A blank line stays blank.
 
@@ -54,7 +54,7 @@ def _columns(guess: Filling) -> str:
 
 
 def _lines(pipeline: MaskedLanguageModel, first: int, lines: list[str], top: int, as_json: bool) -> list[str]:
-    """A line for each line; one in which nothing can be guessed stays blank, and is told of."""
+    """A line for each line; one in which nothing can be guessed stays blank, with a remark."""
     from heedful.errors import UserError
 
     answers = []

@@ -11,7 +11,7 @@ import click
 @click.argument("folder")
 @click.argument("out")
 def import_(folder: str, out: str) -> None:
-    """Make a heedful model of a folder in Hugging Face's layout.
+    """Make a heedful model from a folder in Hugging Face's layout.
 
     FOLDER holds config.json, model.safetensors and, for text, tokenizer.json; its model_type is bert, gpt2, marian, vit
     or xlnet. Nothing in it is executed. What is missing, left over or not supported is an error, which leaves nothing

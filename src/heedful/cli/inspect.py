@@ -88,13 +88,13 @@ def _text_maps(model: str, given: TextInput, target: str | None, device: str) ->
     from heedful.tasks.loading import load
 
     if len(given.texts) > 1:
-        raise UserError(f"there are {len(given.texts)} texts behind the model: give one, in quotes")
+        raise UserError(f"there are {len(given.texts)} texts after the model: give one, in quotes")
     pipeline = load(model, device)
     if isinstance(pipeline, ImageClassifier):
         raise UserError(f"{model} tells what images show: give --image FILE")
     (text,) = given.whole_texts("a text to look at")
     if not text and not given.is_given:
-        raise UserError(f'no text to look at: give it behind the model, as in heedful inspect {model} "A dog runs."')
+        raise UserError(f'no text to look at: give it after the model, as in heedful inspect {model} "A dog runs."')
     with remarks() as found:
         maps = pipeline.attention(text, target)
     for _, remark in found:

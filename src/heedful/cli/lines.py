@@ -15,13 +15,13 @@ from heedful.tasks.remarks import remarks
 
 
 def tell(text: str) -> None:
-    """Say something on standard error, as heedful's own."""
+    """Write a message of heedful's to standard error."""
     click.echo(f"heedful: {text}", err=True)
 
 
 @contextmanager
 def remarks_on_lines(first: int) -> Iterator[None]:
-    """Tell of texts that a pipeline warns about, by the number of their line."""
+    """Report the texts that a pipeline warns about, by the number of their line."""
     with remarks() as found:
         yield
     for place, text in found:

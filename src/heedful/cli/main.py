@@ -35,14 +35,14 @@ VERBS = {
     "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
     "doctor": "Check that heedful can work on this machine.",
-    "import": "Make a heedful model of a Hugging Face folder.",
-    "export": "Make a model for CTranslate2 of a heedful model.",
+    "import": "Make a heedful model from a Hugging Face folder.",
+    "export": "Make a model for CTranslate2 from a heedful model.",
     "bench": "Measure heedful beside other toolkits.",
 }
 
 
 class _ReaderGoneError(Exception):
-    """A BrokenPipeError, which click would make an exit with 1 of."""
+    """A BrokenPipeError, which click would turn into an exit with 1."""
 
 
 class _Verbs(Commands):
@@ -87,8 +87,8 @@ def main(arguments: list[str] | None = None) -> None:
     _mend_streams()
     try:
         code = cli.main(arguments, prog_name="heedful", standalone_mode=False)
-        sys.stdout.flush()  # here, where a full disk can still be told of
-    except (KeyboardInterrupt, click.exceptions.Abort):  # click makes the latter of the former
+        sys.stdout.flush()  # here, where a full disk can still be reported
+    except (KeyboardInterrupt, click.exceptions.Abort):  # click turns the former into the latter
         print("heedful: interrupted", file=sys.stderr)
         sys.exit(130)
     except UserError as error:
@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _mend_streams() -> None:
     """Give a process that was started without input, output or errors (as in `>&-`) empty ones, and output a buffer.
 
-    With PYTHONUNBUFFERED, as images of containers set it, output has none, and a disk that takes only a part of what is
+    With PYTHONUNBUFFERED, which container images set, output has none, and a disk that takes only a part of what is
     written goes unnoticed.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from heedful.tasks.declaration import ENCODING, Option
+
+# Without a default: a training run may be told the device by its settings file.
+DEVICE = Option(("--device",), "What to compute on.", None, choices=("auto", "cpu", "cuda", "mps"))
 
 
 def precision_option(help_text: str) -> Callable[[Any], Any]:
@@ -20,14 +24,6 @@ def split_option(help_text: str) -> Callable[[Any], Any]:
     """`--split`: which lines are translated sentence by sentence."""
     choices = click.Choice(["auto", "sentences", "none"])
     return click.option("--split", type=choices, default="auto", show_default=True, help=help_text)
-
-
-def device_option(command: Any) -> Any:
-    """`--device`: what computes."""
-    choices = click.Choice(["auto", "cpu", "cuda", "mps"])
-    return click.option("--device", type=choices, default="auto", show_default=True, help="What to compute on.")(
-        command
-    )
 
 
 def batch_size_option(default: int) -> Callable[[Any], Any]:
@@ -61,4 +57,5 @@ def with_options(options: Iterable[Option]) -> Callable[[Any], Any]:
     return add
 
 
+device_option = declared(replace(DEVICE, default="auto"))
 encoding_option = declared(ENCODING)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import precision_option
+from heedful.cli.options import device_option, precision_option
 from heedful.errors import UserError
 
 MEBIBYTE = 2**20
@@ -24,7 +24,7 @@ MEBIBYTE = 2**20
     help="Port to listen on; 0 takes a free one.",
 )
 @click.option("--workers", type=int, help="Processes that compute; by default one for each core.")
-@click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, a line each.")
+@click.option("--api-key-file", metavar="FILE", help="Serve only clients that send one of the keys, one per line.")
 @click.option(
     "--allow-host",
     multiple=True,
@@ -44,7 +44,7 @@ MEBIBYTE = 2**20
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
 @click.option("--max-connections", type=int, default=1000, show_default=True, help="Clients connected at a time.")
 @precision_option("int8: models that translate compute with weights of 8 bits.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+@device_option
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
     """Serve models over HTTP: an API, described in /openapi.json, and a web page.
 
@@ -104,14 +104,14 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
 
 
 def named(models: tuple[str, ...]) -> dict[str, str]:
-    """Folders by the name that clients know them by."""
+    """Model folders, by the names that clients use."""
     found: dict[str, str] = {}
     for given in models:
         name, equals, folder = given.partition("=")
         if not equals or Path(given).is_dir():
             name, folder = Path(given).resolve().name, given
         if not name or not folder:
-            raise UserError(f"{given!r} is no model: write FOLDER, or NAME=FOLDER")
+            raise UserError(f"{given!r} is not a model: write FOLDER, or NAME=FOLDER")
         if name in found:
             raise UserError(f"two models have the name {name!r}: give one another name, as in NAME={folder}")
         found[name] = folder
@@ -127,5 +127,5 @@ def _keys(file: str | None) -> tuple[str, ...]:
         raise UserError(f"cannot read the API keys in {file}: {error}") from None
     keys = tuple(line.strip() for line in lines if line.strip())
     if not keys:
-        raise UserError(f"{file} holds no API key: write one a line")
+        raise UserError(f"{file} holds no API key: write one per line")
     return keys

@@ -33,10 +33,12 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     folder = Path(model)
     config = check_model_folder(folder)
     if config.task != "translation" or config.family != "encoder_decoder":
-        raise UserError(f"{model} is no Transformer that translates: only these have a shortlist")
+        raise UserError(f"{model} is not a Transformer that translates: only these have a shortlist")
     corpus = ParallelCorpus.from_tsv(tsv) if tsv else ParallelCorpus.from_files(source, target)
     learned, share = learn_shortlist(corpus, load_tokenizer(folder, config), config.model.vocabulary_size)
     learned.save(folder)
     click.echo(f"{len(learned.frequent_F):,} of {config.model.vocabulary_size:,} subwords are always there.")
-    click.echo(f"With those that its own words call for, a sentence has {100 * share:.2f}% of what it is to have.")
+    click.echo(
+        f"With those that its words call for, a sentence has {100 * share:.2f} % of the subwords of its translation."
+    )
     click.echo(f"next: heedful translate {model} --shortlist < in.txt")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def imports_that_stay() -> Iterator[None]:
-    """What is imported within it is never looked through for garbage, which would take a quarter of a second."""
+    """Keep the garbage collector from looking through what is imported here, which would take a quarter of a second."""
     gc.disable()
     try:
         yield

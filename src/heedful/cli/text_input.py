@@ -33,7 +33,7 @@ class TextInput:
     def __post_init__(self) -> None:
         check_encoding(self.encoding)
         if self.texts and self.file is not None:
-            raise UserError("there is a text behind the model, and --input too: give one of them")
+            raise UserError("there is a text after the model, and --input too: give one of them")
 
     @property
     def is_given(self) -> bool:
@@ -46,7 +46,7 @@ class TextInput:
         return not self.texts and self.file in (None, STANDARD_INPUT) and sys.stdin is not None and sys.stdin.isatty()
 
     def reader(self, hint: str = "one text per line") -> Callable[[], bytes]:
-        """What gives the bytes that there are, at the latest when there are some, and none at the end.
+        """A function that waits until there are bytes and gives those that there are, and none at the end.
 
         An argument is one line: line breaks in it count as spaces.
         """
@@ -96,7 +96,7 @@ class TextInput:
 
 
 def text_input(metavar: str = "[TEXT]...") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let a command take texts behind its model, `--input FILE` or standard input: its argument `given`."""
+    """Let a command take texts after its model, `--input FILE` or standard input: its argument `given`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)

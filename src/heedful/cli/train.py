@@ -8,37 +8,32 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import with_options
+from heedful.cli.options import DEVICE, with_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
-from heedful.tasks.declaration import Training, resolve
+from heedful.tasks.declaration import Option, Training, resolve
 from heedful.tasks.registry import all_tasks
 
-# Options that every job has, as (names, settings of click.option).
-SHARED: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-    (("--out",), {"metavar": "FOLDER", "help": "Where the model goes."}),
-    (("--preset",), {"metavar": "NAME", "help": "A model size; by default by the data and the machine."}),
-    (("--steps",), {"type": int, "help": "End after so many steps."}),
-    (("--epochs",), {"type": int, "help": "End after so many passes over the data."}),
-    (
-        ("--budget",),
-        {"metavar": "TIME", "help": "End after this time, such as 30m or 1h30m, with a finished schedule."},
-    ),
-    (
+# Options that every command of `heedful train` has.
+SHARED = (
+    Option(("--out",), "Where the model goes.", "FOLDER"),
+    Option(("--preset",), "A model size; by default by the data and the machine.", "NAME"),
+    Option(("--steps",), "End after so many steps.", None, kind=int),
+    Option(("--epochs",), "End after so many passes over the data.", None, kind=int),
+    Option(("--budget",), "End after this time, such as 30m or 1h30m, with a finished schedule.", "TIME"),
+    Option(
         ("--extend",),
-        {"is_flag": True, "help": "Go on with a finished run to a later end: the same command with a larger limit."},
+        "Go on with a finished run to a later end: the same command with a larger limit.",
+        None,
+        is_flag=True,
     ),
-    (("--device",), {"type": click.Choice(["auto", "cpu", "cuda", "mps"]), "help": "What to compute on."}),
-    (
-        ("--config", "config_file"),
-        {"metavar": "FILE", "help": "Settings as TOML: tables data, model and training."},
+    DEVICE,
+    Option(("--config", "config_file"), "Settings as TOML: tables data, model and training."),
+    Option(
+        ("--set", "assignments"), "One setting, as training.seed=3 or model.width=256.", "NAME=VALUE", multiple=True
     ),
-    (
-        ("--set", "assignments"),
-        {"multiple": True, "metavar": "NAME=VALUE", "help": "One setting, as training.seed=3 or model.width=256."},
-    ),
-]
+)
 
 
 @click.group(cls=Commands)
@@ -57,9 +52,7 @@ def command_of(training: Training) -> click.Command:
     def run(**options: Any) -> None:
         run_job(training, options)
 
-    command = with_options(training.options)(run)
-    for names, settings in reversed(SHARED):
-        command = click.option(*names, **settings)(command)
+    command = with_options((*SHARED, *training.options))(run)
     epilog = "Ctrl-C saves and ends the run; the same command continues it."
     return click.command(training.command, help=training.help, epilog=epilog)(command)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.options import precision_option, split_option
+from heedful.cli.options import device_option, precision_option, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", help="What to compute on.")
+@device_option
 def translate(model: str, given: TextInput, output_file: str | None, **options: Any) -> None:
     """Translate lines of text, from standard input to standard output.
 
@@ -136,7 +136,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _line_count() -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """How to count lines, and to tell of one; the count shows on a terminal, unless the output goes there too."""
+    """Functions that count lines and remark on one; the count shows on a terminal, unless the output goes there too."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda count: None, partial(print, file=sys.stderr)
         return

@@ -10,12 +10,12 @@ import click
 
 from heedful.errors import UserError
 
-# Words that a message begins with and that are no names, which keep their capitals.
+# Words that a message begins with and that are not names: names keep their capitals.
 SENTENCE_STARTS = frozenset({"A", "All", "No", "Standard", "The", "There", "This"})
 
 
 class Commands(click.Group):
-    """Commands of which a misspelt one is told by the name that comes nearest."""
+    """Commands; the error for a misspelt one names the nearest."""
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         command = super().get_command(context, name)
@@ -40,12 +40,12 @@ class Commands(click.Group):
                 click.echo(context.get_help())
                 context.exit(0)
             names = ", ".join(self.list_commands(context))
-            raise UserError(f"{context.command_path} needs to be told what: choose one of {names}")
+            raise UserError(f"{context.command_path} needs a command: choose one of {names}")
         return super().parse_args(context, arguments)
 
 
 def within_a_line(text: str) -> str:
-    """A message as it stands behind `heedful:`; a sentence of its own loses its capital and full stop."""
+    """A message as it stands after `heedful:`; a sentence of its own loses its capital and full stop."""
     first, space, rest = text.partition(" ")
     if first in SENTENCE_STARTS:
         text = first.lower() + space + rest
@@ -53,7 +53,7 @@ def within_a_line(text: str) -> str:
 
 
 def usage_message(error: click.ClickException) -> str:
-    """What a mistake in options or arguments is told by."""
+    """The message for a mistake in options or arguments."""
     context: click.Context | None = getattr(error, "ctx", None)
     path = "heedful" if context is None else context.command_path
     see = f"see {path} --help"
@@ -103,7 +103,7 @@ def _nearest_option(error: click.NoSuchOption, context: click.Context | None) ->
         return f"did you mean {close[0]}?"
     takes_text = any(isinstance(each, click.Argument) and each.nargs == -1 for each in parameters)
     return (
-        f"see {error.ctx.command_path} --help; a text that begins with - goes behind --"
+        f"see {error.ctx.command_path} --help; a text that begins with - goes after --"
         if takes_text and error.ctx
         else ""
     )

@@ -103,7 +103,7 @@ def _draw_from_all(probabilities_RV: Tensor, uniform_R: NDArray[np.float64]) -> 
 def _pick(tokens_RC: Tensor, weights_RC: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
     """The token of each row at which the running sum of the weights first passes that share of their sum."""
     sums = weights_RC.cpu().double().numpy().cumsum(1)
-    # A share of 1, which rounding can lead to, would fall behind the last token.
+    # A share of 1, which rounding can lead to, would fall after the last token.
     target_R = np.minimum(uniform_R, 1.0 - 2.0**-52) * sums[:, -1]
     chosen_R = torch.from_numpy((sums <= target_R[:, None]).sum(1)).to(tokens_RC.device)
     return tokens_RC.gather(1, chosen_R[:, None])[:, 0]

@@ -85,7 +85,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _extra(name: str, needed: tuple[str, ...]) -> Check:
-    """Packages that only some commands need; that they are missing is no fault."""
+    """Packages that only some commands need; that they are missing is not a fault."""
     try:
         versions = [f"{each} {importlib.metadata.version(each)}" for each in needed]
     except importlib.metadata.PackageNotFoundError as error:

@@ -60,7 +60,7 @@ def _refuse_what_it_has_not(settings: EncoderDecoderConfig) -> None:
     if settings.embedding.norm or settings.embedding.segments:
         found.append(("model.embedding", "normalised embeddings, or embeddings of segments"))
     for where, what in found:
-        raise UserError(f"this model cannot be exported: {where} asks for {what}, which CTranslate2 has not")
+        raise UserError(f"this model cannot be exported: {where} asks for {what}, which CTranslate2 does not have")
 
 
 def _missing(stack: StackConfig) -> list[tuple[str, str]]:

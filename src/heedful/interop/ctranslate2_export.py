@@ -48,7 +48,7 @@ class Comparison:
 
 
 def export_folder(folder: Path, out: Path, quantization: Quantization = "float32") -> Comparison:
-    """Make a CTranslate2 folder of a model folder; where the two disagree nothing is left behind."""
+    """Make a CTranslate2 folder from a model folder; where the two disagree nothing is left behind."""
     try:
         import ctranslate2
     except ImportError:

@@ -80,7 +80,7 @@ def _built(config: ForeignConfig, imported: Imported) -> nn.Module:
 
 
 def import_folder(folder: Path, out: Path) -> ImportedFolder:
-    """Make a heedful model folder of a foreign one; if that fails, nothing is left behind."""
+    """Make a heedful model folder from a foreign one; if that fails, nothing is left behind."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} already exists: choose another folder")
     found = read_folder(folder)

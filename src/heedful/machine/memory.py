@@ -1,4 +1,4 @@
-"""How much memory this process may take, how it keeps it, and how it shows that there is no more."""
+"""How much memory this process may take, how it keeps it, and how it shows that there is none left."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class CorpusEncoder:
         self._tokens = array("I")
 
     def encode(self, texts: list[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """The ids of all texts one behind the other, and the number of ids of each text."""
+        """The ids of all texts one after the other, and the number of ids of each text."""
         if not texts:
             return np.empty(0, np.uint32), np.empty(0, np.int32)
         if not self._word_by_word:  # the vocabulary of an imported model
@@ -52,7 +52,7 @@ class CorpusEncoder:
         return tokens, np.add.reduceat(lengths, first_words).astype(np.int32)
 
     def _find(self, words: list[str]) -> npt.NDArray[np.int64]:
-        """The place of each word in the cache; words that it lacks are put there."""
+        """The place of each word in the cache; words that it does not have are put there."""
         found = list(map(self._rows.get, words))
         missing = [place for place, row in enumerate(found) if row is None] if None in found else []
         new = {words[place] for place in missing}

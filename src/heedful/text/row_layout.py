@@ -220,7 +220,7 @@ class _Search:
         return replace(layout, width=max(len(split_cells(line, layout)) for line in self.lines))
 
     def _lacking(self, separator: str, kind: RowKind, columns: tuple[int, ...]) -> bool:
-        """Whether most lines, not just the first, lack a column."""
+        """Whether most lines, not just the first, are short of a column."""
         layout = RowLayout(kind, separator)
         needed = max(columns[: self.wanted.needed])
         return 2 * sum(needed >= len(split_cells(line, layout)) for line in self.lines) > len(self.lines)

@@ -75,7 +75,7 @@ def _csv_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
                 if len(raw) > MAX_LINE_BYTES:  # it was cut, perhaps inside a quoted field
                     over_long.append(number)
                     raw = b""
-                # A carriage return within a line ends none, but the reader would take it to.
+                # A carriage return within a line does not end it, but the reader would think so.
                 yield raw.replace(b"\r", b"\x0b").decode("utf-8", "surrogateescape") + "\n"
 
     reader = csv.reader(lines(), delimiter=layout.delimiter, strict=True)

@@ -23,7 +23,7 @@ _LEADING_CLOSER = re.compile(
 )
 # Text is looked at in stretches of this many characters: some patterns take a time that grows with the square.
 _STRETCH = 4000
-# Ends that the splitter passes over: with an ellipsis or several signs, or with brackets, quotes, stars or tags behind.
+# Ends that the splitter passes over: an ellipsis or several signs, or brackets, quotes, stars or tags after them.
 _CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
 _OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
 _CLEAR_END = re.compile(rf"(?:(?:…|[.!?]{{2,}}){_CLOSING}*|[.!?]{_CLOSING}+)\s+(?={_OPENING}[^\W_a-z])")
@@ -43,7 +43,7 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
         if end < len(text):  # no word is cut in two
             end = max(text.rfind(" ", start, end), start) if " " in text[start + 1 : end] else end
         found = _spans_of(text[start:end], language)
-        # The last sentence of a stretch may go on behind it.
+        # The last sentence of a stretch may go on after it.
         complete = found if end == len(text) or len(found) < 2 else found[:-1]
         spans += [(start + first, start + last) for first, last in complete]
         start = spans[-1][1] if complete and end < len(text) else end
@@ -81,7 +81,7 @@ def _cut(text: str, span: Span, end: re.Pattern[str]) -> list[Span]:
 
 
 def _joined(text: str, spans: list[Span]) -> list[Span]:
-    """Spans joined with their neighbours where they are no sentences: names, numbers of items, signs alone."""
+    """Spans joined with their neighbours where they are not sentences: names, numbers of items, signs alone."""
     joined: list[Span] = []
     for start, end in spans:
         closer = _LEADING_CLOSER.match(text, start, end) if joined else None

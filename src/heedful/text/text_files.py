@@ -100,7 +100,7 @@ def unpacked_blocks(path: str | Path, encoding: str | None = None, name: str | N
 
 
 def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
-    """The unpacked bytes of a file, whatever they are; every failure names the file."""
+    """The unpacked bytes of a file of any kind; every failure names the file."""
     try:
         with _open_unpacked(Path(path)) as stream:
             while block := stream.read1(_BLOCK_BYTES):
@@ -131,7 +131,7 @@ def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
     with path.open("rb") as stream:
         start = stream.peek(max(map(len, _FIRST_BYTES.values())))
         if not start.startswith(_FIRST_BYTES.get(path.suffix, b"")):
-            raise UserError(f"{path} is named {path.suffix} but is no such file: pack it again or rename it.")
+            raise UserError(f"{path} is named {path.suffix} but is not such a file: pack it again or rename it.")
         if start.startswith(_FIRST_BYTES[".gz"]):
             with gzip.GzipFile(fileobj=stream) as unpacked:
                 yield unpacked

@@ -89,7 +89,7 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Learn at most vocabulary_size subwords by byte-pair encoding; the order of texts has no effect.
 
-        A text is a line, whose first word is the same subword as if it stood behind a space, unless they are
+        A text is a line, whose first word is the same subword as if it stood after a space, unless they are
         `whole_texts`. With `mask` there is a token that stands for a hidden one.
         """
         special = [*SPECIAL_TOKENS, MASK_TOKEN] if mask else list(SPECIAL_TOKENS)
@@ -176,14 +176,14 @@ class Tokenizer:
         with _errors_of_library("the tokenizer cannot encode this text"):
             try:
                 encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
-            except TypeError:  # half a surrogate pair, which is no Unicode text
+            except TypeError:  # half a surrogate pair, which is not Unicode text
                 encodings = self._engine.encode_batch_fast(
                     [_without_surrogates(t) for t in texts], add_special_tokens=False
                 )
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of subword ids; special tokens are passed over, bytes that are no UTF-8 become U+FFFD."""
+        """The text of subword ids; special tokens are passed over, bytes that are not UTF-8 become U+FFFD."""
         special = self.special_tokens.ids
         text: str = self._engine.decode([i for i in ids if i not in special], skip_special_tokens=False)
         return text

@@ -177,7 +177,7 @@ def prune_checkpoints(folder: Path, keep: set[int]) -> None:
 
 
 def drop_checkpoints_after(folder: Path, step: int) -> None:
-    """Remove the checkpoints of later steps: those that a run went back behind, because they were damaged."""
+    """Remove the checkpoints of later steps: those of a run that had to go back, because they were damaged."""
     for path in checkpoint_folders(folder):
         if checkpoint_step(path) > step:
             _drop(path)

@@ -72,7 +72,7 @@ TheDesk = Annotated[Desk, Depends(desk)]
 
 
 def json_answer(value: Any) -> Response:
-    """An answer as JSON; half a surrogate pair, which is no Unicode text, is escaped."""
+    """An answer as JSON; half a surrogate pair, which is not Unicode text, is escaped."""
     return Response(json.dumps(value, ensure_ascii=True, separators=(",", ":")), media_type="application/json")
 
 

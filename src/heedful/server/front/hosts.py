@@ -52,7 +52,7 @@ class Hosts:
             address = ipaddress.ip_address(name)
         except ValueError:
             return False
-        # An address is no name that others could make lead here.
+        # An address is not a name that others could point here.
         return self.public or address.is_loopback
 
     def _is_same(self, origin: str, host: str) -> bool:

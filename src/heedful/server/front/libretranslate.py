@@ -171,7 +171,7 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
     except ValidationError as error:
         raise ApiError(INVALID, misfits(error.errors())) from None
     except (ValueError, RecursionError):
-        raise ApiError(INVALID, f"the body is no valid {kind}") from None
+        raise ApiError(INVALID, f"the body is not valid {kind}") from None
     raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")
 
 

@@ -18,7 +18,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# To be put behind the limits of a number, which it comes before.
+# To be put after the limits of a number, which it comes before.
 WHOLE = BeforeValidator(_whole)
 
 # Larger numbers are not exact in all languages' JSON.

@@ -78,7 +78,7 @@ async def classify(body: ClassifyTextRequest | ClassifyImageRequest, desk: TheDe
 
 @router.post("/api/fill", response_model=FillAnswer, responses=errors(), tags=["language models"])
 async def fill(body: FillRequest, desk: TheDesk) -> Response:
-    """Guess the words behind each `[MASK]`."""
+    """Guess the word at each `[MASK]`."""
     answer = await desk.run(body.model, "fill", listed(body.text, desk.limits), top=body.top)
     return json_answer({"results": answer.values, "remarks": answer.remarks})
 

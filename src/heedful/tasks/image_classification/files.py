@@ -38,7 +38,7 @@ class LabelledImages(Protocol):
 
     @property
     def strangers(self) -> list[Path]:
-        """Files that are passed over, because they are no images."""
+        """Files that are passed over, because they are not images."""
 
     def __len__(self) -> int: ...
 

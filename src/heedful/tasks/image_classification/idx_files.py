@@ -29,7 +29,7 @@ class IdxFile:
         """Read the header: two zeros, the type of the values, the number of axes, and the length of each."""
         header = b"".join(islice(unpacked_bytes(path), 1))  # a block holds more than the longest header
         if len(header) < 4 or header[:2] != b"\0\0" or len(header) < 4 + 4 * header[3] or header[3] == 0:
-            raise UserError(f"{path} is no idx file: it does not begin with its header")
+            raise UserError(f"{path} is not an idx file: it does not begin with its header")
         if header[2] != UNSIGNED_BYTES:
             raise UserError(f"{path} holds values of type {header[2]}, expected {UNSIGNED_BYTES}: unsigned bytes")
         return cls(path, tuple(int(each) for each in np.frombuffer(header, ">u4", count=header[3], offset=4)))

@@ -4,7 +4,7 @@ from heedful.text.row_layout import RowLayout
 
 # Of fewer, most may have a label of their own.
 FEWEST_LABELLED = 20
-# More labels than this share of what is labelled are no labels.
+# More labels than this share of what is labelled are not labels.
 LARGEST_SHARE = 0.5
 
 

@@ -90,7 +90,7 @@ class LanguageModel(Described):
             yield piece
 
     def attention(self, text: str, target: str | None = None) -> AttentionMaps:
-        """What the model attends to while it reads a text, and `target` behind it, from the start of a document."""
+        """What the model attends to while it reads a text, and `target` after it, from the start of a document."""
         return text_attention(self, text + (target or ""))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:

@@ -85,9 +85,9 @@ class MaskedLanguageModel(Encoder):
         return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
 
     def _encode_after(self, text: str) -> list[int]:
-        """The ids of a text that goes on behind a mask: it is no line, which would begin as if behind a space."""
+        """The ids of a text that goes on after a mask: it is not a line, which would begin as if after a space."""
         if not text:
             return []
-        # Encoded behind something else that it cannot grow together with, which is then taken off.
+        # Encoded after something else that it cannot grow together with, which is then taken off.
         carrier = "." if unicodedata.category(text[0])[0] in "LM" else "a"
         return self.tokenizer.encode(carrier + text)[len(self.tokenizer.encode(carrier)) :]

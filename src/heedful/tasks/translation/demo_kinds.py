@@ -86,7 +86,7 @@ def _quantity(random: Random, max_digits: int) -> int:
 
 
 def _with_decimal(random: Random, number: int) -> Decimal:
-    """Put one decimal behind every fourth number, but no zero: 5.0 would be written like 5."""
+    """Give every fourth number one decimal, but no zero: 5.0 would be written like 5."""
     return number + Decimal(random.randint(1, 9)) / 10 if random.random() < 0.25 else Decimal(number)
 
 

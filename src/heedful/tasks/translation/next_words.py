@@ -59,7 +59,7 @@ class NextWords:
             first.extend(token for token, _ in progress.likeliest(count))
             return False
 
-        # The end is no word: it is not to come before the next one.
+        # The end is not a word: it must not come before the next one.
         options = DecodingOptions(beam=1, min_length=len(self.prefix) + 1)
         list(decode_stepwise(self.model, [Request(0, self.source, self.prefix)], options, 1, watch))
         return first

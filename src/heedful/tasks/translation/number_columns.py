@@ -20,7 +20,7 @@ def refuse_number_columns(file: CorpusFile, layout: RowLayout, wanted: WantedCol
         return
     whole = replace(layout, columns=tuple(range(_COLUMNS_LOOKED_AT)), header=False)
     rows = [row.cells for row in islice(read_rows(file, whole), _ROWS_LOOKED_AT) if row.cells]
-    # The first row may be a header; where every row has its number, one of them is no evidence.
+    # The first row may be a header; where every row has its number, one of them is not evidence.
     if len(rows) < 3 or max(map(len, rows)) <= wanted.needed:
         return
     for role, column in zip(wanted.roles[: wanted.needed], layout.columns, strict=False):

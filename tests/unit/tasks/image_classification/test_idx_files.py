@@ -30,9 +30,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     path = tmp_path / "file"
     good = idx_bytes(np.zeros((3, 2, 2)))
     for content, message in (
-        (b"some text", "no idx file"),
-        (b"", "no idx file"),
-        (good[:9], "no idx file"),
+        (b"some text", "is not an idx file"),
+        (b"", "is not an idx file"),
+        (good[:9], "is not an idx file"),
         (good[:2] + b"\x0d" + good[3:], "type 13"),
     ):
         path.write_bytes(content)
