@@ -111,6 +111,17 @@ def test_a_compiled_model_gives_the_same(make: Callable[[], nn.Module], inputs: 
     torch.testing.assert_close(compiled(*inputs), model(*inputs), atol=1e-6, rtol=1e-6)
 
 
+def test_a_compiled_model_with_rotary_positions_gives_the_same_logits_and_gradients() -> None:
+    model = heedful.build("language_tiny", vocabulary_size=53, width=24, stack={"num_layers": 1, "dropout": 0.0})
+    ids_BT = torch.randint(3, 53, (2, 7))
+    compiled = torch.compile(model, backend="aot_eager")
+    found = []
+    for each in (model, compiled):
+        logits_BTV = each(ids_BT)
+        found.append((logits_BTV, *torch.autograd.grad(logits_BTV.square().sum(), list(model.parameters()))))
+    torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("family", ["encoder_decoder", "recurrent", "encoder_only"])
 @torch.no_grad()
 def test_without_lengths_nothing_is_padding(family: str) -> None:

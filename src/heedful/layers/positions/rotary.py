@@ -107,6 +107,10 @@ class RotaryPositions(PositionScheme):
         cosine, sine = self.cosines[positions], self.sines[positions]
         if positions.dim() == 2:  # B 1 K/2 -> B 1 1 K/2: the same for every head
             cosine, sine = cosine[:, None], sine[:, None]
+        if torch.compiler.is_compiling():
+            # A compiler fuses the passes by itself, and does not follow what is written into parts of a tensor.
+            first, second = x_BHTK.chunk(2, dim=-1)
+            return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
         return _Turn.apply(x_BHTK, cosine, sine)  # type: ignore[no-untyped-call]
 
     def resize(self, length: int) -> None:
