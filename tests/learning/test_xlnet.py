@@ -10,6 +10,7 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import OrderConfig, XLNetConfig
+from heedful.prepared.folder import PreparedFolder
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.permutation import PermutationTask
 from heedful.tasks.language_modeling.task import LanguageTask, text_loss
@@ -32,7 +33,8 @@ def test_what_repeats_is_predicted_from_the_left_and_from_memory() -> None:
     valid = repetitive(30, seed=2)
     settings = LearningSettings(480, 0.0, seed=1)
     tokenizer = Tokenizer.of_characters(["abcdefghijklmnopqrstuvwxyz"])
-    data = PreparedText(repetitive(3000, seed=1), valid, tokenizer, "", {"valid_bytes": len(valid)}, Path("report"))
+    folder = PreparedFolder(Path(), "", {"valid_bytes": len(valid)}, Path("report"))
+    data = PreparedText(repetitive(3000, seed=1), valid, tokenizer, folder)
     task = PermutationTask(model, LanguageTask(model, data, 32, settings))
     optimizer = torch.optim.AdamW(model.parameters(), lr=8e-3, betas=(0.9, 0.98))
     for step, indices in enumerate(task.epoch_batches(0)[:200]):

@@ -108,7 +108,7 @@ def test_the_stacks_are_those_of_the_model(norm: str) -> None:
     table, mask = model.target_embedding.table, padding_mask(lengths, S)
     memory = encoder(table(source) * D**0.5, mask)
     logits = F.linear(decoder(table(target) * D**0.5, memory, mask), table.weight)
-    torch.testing.assert_close(logits, model(source, lengths, target), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(logits, model(source, target, lengths), atol=1e-5, rtol=1e-5)
 
 
 def test_stacks_are_modules_as_torch_users_know_them() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful import memory
 from heedful.errors import UserError
+from heedful.machine import memory
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import choose_device, one_thread, side_by_side, side_by_side_on
 

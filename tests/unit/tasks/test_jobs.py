@@ -114,7 +114,7 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     torch.manual_seed(1)
     model = FAMILIES[family].build(resolved.model)
     job.start(model)
-    task = data.task(model.eval(), LearningSettings(120, 0.1, False, 1))
+    task = data.task(model.eval(), LearningSettings(120, 0.1, 1))
     return Prepared(command, family, job, folder, model_settings, data, model, resolved.model, task)
 
 
@@ -171,7 +171,9 @@ def test_the_loss_of_a_batch_is_that_of_its_halves(prepared: Prepared) -> None:
     assert len(halves) == 2
     assert batch.num_targets == sum(each.num_targets for each in halves) > 0
     assert batch.num_real == sum(each.num_real for each in halves) <= batch.num_tokens
-    for whole, first, second in zip(*(prepared.task.loss(each) for each in (batch, *halves)), strict=True):
+    for whole, first, second in zip(
+        *(prepared.task.loss(prepared.task.model, each) for each in (batch, *halves)), strict=True
+    ):
         assert 0 < float(whole) < prepared.task.largest_loss * batch.num_targets
         assert float(first) + float(second) == pytest.approx(float(whole), rel=1e-5)
 

@@ -63,7 +63,7 @@ def test_marian(tmp_path: Path, replay) -> None:
     same(found.weights("encoder"), expected.encoder_attentions)
     same(found.weights("decoder"), expected.decoder_attentions)
     same(found.weights("cross"), expected.cross_attentions)
-    inputs = (batch.source_BS, batch.source_lengths_B, batch.target_BT)
+    inputs = (batch.source_BS, batch.target_BT, batch.source_lengths_B)
     fused = pipeline.model(*inputs)
     torch.testing.assert_close(replay(pipeline.model, found)(*inputs), fused, atol=1e-4, rtol=0)
     assert found.outputs[0].probability == pytest.approx(float(fused.softmax(-1)[0, 0, target[0]]), abs=1e-5)

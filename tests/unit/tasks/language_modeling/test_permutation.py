@@ -11,6 +11,7 @@ from heedful.layers.blocks import StackConfig
 from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
 from heedful.models.xlnet_config import OrderConfig, XLNetConfig
+from heedful.prepared.folder import PreparedFolder
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.permutation import PermutationTask, draw_ranks, permutation_loss
 from heedful.tasks.language_modeling.task import LanguageTask, collate_windows, language_loss
@@ -38,7 +39,7 @@ def build(documents: bool = False, **changes) -> PermutationTask:
     ids = text(documents)
     settings = LearningSettings(5 * LENGTH, 0.0, seed=3)
     tokenizer = Tokenizer.of_characters(["abcdefghijklmnopqrstuvwxyz"])
-    data = PreparedText(ids, ids[:50], tokenizer, "", {"valid_bytes": 50}, Path("report"))
+    data = PreparedText(ids, ids[:50], tokenizer, PreparedFolder(Path(), "", {"valid_bytes": 50}, Path("report")))
     return PermutationTask(model, LanguageTask(model, data, 14, settings))
 
 

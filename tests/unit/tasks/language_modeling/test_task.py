@@ -6,6 +6,7 @@ import torch
 
 from heedful.config import from_dict
 from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.prepared.folder import PreparedFolder
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.task import LanguageTask, collate_windows, language_loss, text_loss
 from heedful.tasks.task import LearningSettings
@@ -29,7 +30,7 @@ def text(length: int, ends: tuple[int, ...] = ()) -> np.ndarray:
 
 def task(ids: np.ndarray, length: int = 13) -> LanguageTask:
     tokenizer = Tokenizer.of_characters(["abcdefghijklmno"])
-    data = PreparedText(ids, ids, tokenizer, "", {"valid_bytes": len(ids)}, Path("report"))
+    data = PreparedText(ids, ids, tokenizer, PreparedFolder(Path(), "", {"valid_bytes": len(ids)}, Path("report")))
     return LanguageTask(small_model(length), data, 12, LearningSettings(40, 0.0, 7))
 
 

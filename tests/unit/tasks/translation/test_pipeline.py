@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.decoding import scheduler
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
@@ -115,7 +116,7 @@ def decoded_indices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         indices.extend(request.index for request in requests)
         return decode(model, requests, options, max_sentences)
 
-    monkeypatch.setattr(translator_module, "decode", watched)
+    monkeypatch.setattr(scheduler, "decode", watched)
     return indices
 
 
