@@ -73,6 +73,7 @@ def test_nbest_scores_and_alignment_are_columns(run, copy_model: Path) -> None:
     assert rows[3] == rows[4] == rows[5] == [""]
 
 
+@pytest.mark.slow
 def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, copy_model: Path, make_sentences) -> None:
     text = ("\n".join(make_sentences(520, seed=5, longest=13)) + "\n").encode()
     options = ["--scores", "--nbest", 2, "--beam", 2]
@@ -86,6 +87,7 @@ def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, co
     assert next(iter(outputs.values())).count(b"\n") == 1040
 
 
+@pytest.mark.slow
 def test_samples_do_not_depend_on_batch_size_or_workers_either(run, copy_model: Path, make_sentences) -> None:
     text = ("\n".join(make_sentences(700, seed=6)) + "\n").encode()
     options = ["--sample", "--temperature", 2.0, "--seed", 7]

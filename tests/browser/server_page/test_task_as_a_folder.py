@@ -16,6 +16,8 @@ import heedful
 from server_page import Page
 from server_process import serving
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "fixtures" / "reversing_task"
 LINES = [" ".join(words) for words in permutations(["red", "green", "blue", "dog", "cat", "sun", "sea"], 3)]
 STACK = "{num_layers=1, dropout=0.0, attention={num_heads=4}, feed_forward={inner_width=128}}"
