@@ -68,8 +68,8 @@ def _attend_in_blocks(
 def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, *, in_step: bool = False) -> Tensor:
     """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
 
-    A product whose width is not a multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with. In
-    a step of decoding the sums are made of blocks of keys.
+    A product whose width is not a multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with.
+    In a step of decoding the sums are made of blocks of keys.
     """
     width, num_keys = value_BHSV.shape[-1], value_BHSV.shape[-2]
     missing = max(-width % 8, FEWEST_COLUMNS - width if in_step else 0)

@@ -16,7 +16,7 @@ def patch_grid(size: Sequence[int], patch_size: Sequence[int]) -> tuple[int, ...
 
 
 def cut_patches(pixels: Tensor, patch_size: Sequence[int], window: Sequence[int] | None = None) -> Tensor:
-    """B C and the grid's axes -> B P (C times a window's pixels); what is missing to whole patches is filled with zeros.
+    """B C and the grid's axes -> B P (C times a window's pixels); incomplete patches are filled up with zeros.
 
     The windows are the patches themselves, or larger, with the patches in their middle: then they overlap, and at the
     edges of the grid the last pixels are repeated.
