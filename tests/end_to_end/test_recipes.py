@@ -52,8 +52,7 @@ SMALL_MODELS = {
 }
 
 # What the shell finds as `heedful`: it hands its arguments and open files to the process that forks, and waits.
-CLIENT = """#!{python} -SE
-import json, os, socket, sys
+CLIENT = """import json, os, socket, sys
 connection = socket.socket(socket.AF_UNIX)
 connection.connect({address!r})
 files = [f"/proc/{{os.getpid()}}/fd/{{number}}" for number in range(3)]
@@ -176,7 +175,10 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory, run_on: RunOn, make_senten
     write_images(folder)
     (folder / "bin").mkdir()
     address = str(tmp_path_factory.mktemp("s") / "heedful")
-    (folder / "bin" / "heedful").write_text(CLIENT.format(python=sys.executable, address=address))
+    (folder / "client.py").write_text(CLIENT.format(address=address))
+    # Not named in the first line of the program: there, a path must not have spaces.
+    command = shlex.join([sys.executable, "-SE", str(folder / "client.py")])
+    (folder / "bin" / "heedful").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     (folder / "bin" / "heedful").chmod(0o755)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
