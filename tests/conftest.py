@@ -116,6 +116,13 @@ def copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def reverse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = sentences(12000, seed=2)
+    answers = [" ".join(reversed(line.split())) for line in lines]
+    return train(tmp_path_factory.mktemp("reverse"), lines, answers, "--steps", "1200")
+
+
+@pytest.fixture(scope="session")
 def quick_copy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As `copy_model`, with half the training: it copies short sentences of these words."""
     return trained_once(tmp_path_factory, "quick-copy", sentences(2500, seed=1), 200)

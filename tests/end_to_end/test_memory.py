@@ -43,11 +43,11 @@ def test_a_batch_that_does_not_fit_is_split_and_the_run_goes_on(
     (tmp_path / "a.tsv").write_text("".join(f"{line}\t{line}\n" for line in lines))
     room, sizes, loss = 2000, [], TranslationTask.loss
 
-    def loss_in_little_memory(task: TranslationTask, batch) -> tuple[Tensor, Tensor]:
+    def loss_in_little_memory(task: TranslationTask, model, batch) -> tuple[Tensor, Tensor]:
         sizes.append(batch.num_tokens)
         if batch.num_tokens > room:
             torch.empty(TOO_MUCH, dtype=torch.uint8)
-        return loss(task, batch)
+        return loss(task, model, batch)
 
     monkeypatch.setattr(TranslationTask, "loss", loss_in_little_memory)
     batches = {"tokens_per_step": 6000, "tokens_per_batch": 6000}
