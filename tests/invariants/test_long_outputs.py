@@ -134,7 +134,8 @@ def test_sources_of_very_different_lengths_are_bit_equal(name):
     draw = random.Random(3)
     lengths = (3, 700, 40, 290, 1, 260, 300)
     requests = [Request(n, [draw.randrange(3, VOCABULARY) for _ in range(length)]) for n, length in enumerate(lengths)]
-    check(model, requests, DecodingOptions(beam=3, max_length=4))
+    expected = check(model, requests, DecodingOptions(beam=3, max_length=4))
+    assert sorted(expected) == list(range(len(lengths)))
 
 
 def test_a_wide_model_is_bit_equal():
@@ -144,4 +145,5 @@ def test_a_wide_model_is_bit_equal():
     draw = random.Random(4)
     requests = [Request(n, [draw.randrange(3, VOCABULARY) for _ in range(2 + n)]) for n in range(7)]
     for beam in (1, 5):
-        check(model, requests, DecodingOptions(beam=beam, max_length=5))
+        expected = check(model, requests, DecodingOptions(beam=beam, max_length=5))
+        assert sorted(expected) == list(range(7))
