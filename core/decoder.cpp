@@ -1,0 +1,251 @@
+// The one loop of all decoding: requests come at any time, slots are kept full, results are there when done.
+#include "decoder.h"
+
+#include <time.h>
+
+namespace heedful {
+
+// About as many tokens are encoded at a time: enough for large products, yet little to hold.
+static const int TOKENS_PER_PREFILL = 1024;
+// What comes while many sentences are under way is encoded when it is this share of them, or before this step after it
+// came: one sentence costs nearly as much to encode as several.
+static const int SHARE_TO_GATHER = 8, STEPS_TO_GATHER = 4;
+
+static int64_t now() {
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
+}
+
+static Sentence* unused_sentence(heedful_decoder& decoder) {
+    if (!decoder.unused.size) return new_zeros<Sentence>(1);
+    return decoder.unused[--decoder.unused.size];
+}
+
+static void check_tokens(const heedful_model& model, const int32_t* tokens, int count) {
+    for (int i = 0; i < count; i++)
+        if (tokens[i] < 0 || tokens[i] >= model.settings.vocabulary)
+            fail("token %d is not in the vocabulary, which has %d", tokens[i], model.settings.vocabulary);
+}
+
+// The most positions that a stack takes, by its table of them.
+static int64_t reach(const Stack& stack) {
+    const int scheme = stack.settings.positions;
+    return scheme == HEEDFUL_LEARNED || scheme == HEEDFUL_ROTARY ? stack.settings.position_rows : 1 << 24;
+}
+
+static void check_request(const heedful_decoder& decoder, const heedful_request& request) {
+    const heedful_model& model = *decoder.model;
+    const bool translates = model.decoder.has_cross;
+    if (request.source_length < translates || request.prefix_length < 0 || request.longest < 0)
+        fail("a request has a length below what it must be");
+    check_tokens(model, request.source, request.source_length);
+    check_tokens(model, request.prefix, request.prefix_length);
+    check_tokens(model, &request.first, 1);
+    if (request.prefix_length > request.longest) fail("a forced prefix is longer than its target may be");
+    const int64_t target = int64_t(request.longest) + 1 + (translates ? 0 : request.source_length);
+    if (translates && request.source_length > reach(model.encoder))
+        fail("a source has %d tokens, more than the positions of the model", request.source_length);
+    if (target > reach(model.decoder))
+        fail("a target may have %lld tokens, more than the positions of the model", (long long)target);
+}
+
+static int by_length(const void* first, const void* second) {
+    const Sentence &one = **static_cast<Sentence* const*>(first), &two = **static_cast<Sentence* const*>(second);
+    if (one.source.size != two.source.size) return one.source.size > two.source.size ? -1 : 1;
+    return one.index < two.index ? -1 : one.index > two.index;
+}
+
+void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count) {
+    for (int i = 0; i < count; i++) check_request(decoder, requests[i]);
+    if (decoder.next) {
+        decoder.waiting.size -= decoder.next;
+        memmove(decoder.waiting.data, decoder.waiting.data + decoder.next, decoder.waiting.size * sizeof(Sentence*));
+        decoder.next = 0;
+    }
+    const size_t first = decoder.waiting.size;
+    for (int i = 0; i < count; i++) {
+        Sentence* sentence = unused_sentence(decoder);
+        sentence->open(requests[i], decoder.options);
+        sentence->continues = !decoder.model->decoder.has_cross;
+        decoder.waiting.add(sentence);
+    }
+    // The longest first, so that the last ones to be done are short.
+    qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
+}
+
+static int num_waiting(const heedful_decoder& decoder) {
+    return static_cast<int>(decoder.waiting.size - decoder.next);
+}
+
+// Whether what waits is to wait for more; asked once before each step.
+static bool gathers(Group& group, int waiting) {
+    const bool few = waiting && waiting * SHARE_TO_GATHER < static_cast<int>(group.running.size);
+    group.steps_gathered = few ? group.steps_gathered + 1 : 0;
+    if (group.steps_gathered == STEPS_TO_GATHER) group.steps_gathered = 0;
+    return group.steps_gathered > 0;
+}
+
+// Takes requests into a group's free slots, a fair share of all that there are.
+static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
+    heedful_decoder& decoder = *group.decoder;
+    lock(&decoder.mutex);
+    const int groups = alone ? 1 : static_cast<int>(decoder.groups.size);
+    const int share = (num_waiting(decoder) + decoder.running + groups - 1) / groups;
+    const int limit = share < decoder.options.sentences ? share : decoder.options.sentences;
+    int count = 0, tokens = 0;
+    if (num_waiting(decoder) && !gathers(group, num_waiting(decoder)))
+        while (num_waiting(decoder) && static_cast<int>(group.running.size) + count < limit && count < most) {
+            Sentence* next = decoder.waiting[decoder.next];
+            tokens += static_cast<int>(next->source.size);
+            if (count && tokens > TOKENS_PER_PREFILL) break;
+            taken[count++] = next;
+            decoder.next++;
+        }
+    decoder.running += count;
+    unlock(&decoder.mutex);
+    return count;
+}
+
+static void fill(Group& group, Pool* pool) {
+    Sentence* taken[64];
+    while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
+        // In the group first: if something fails they are not lost.
+        for (int i = 0; i < count; i++) group.running.add(taken[i]);
+        instruction_set().prefill(group, pool, taken, count);
+    }
+}
+
+static void hand_out(Group& group) {
+    heedful_decoder& decoder = *group.decoder;
+    size_t kept = 0;
+    for (Sentence* sentence : group.running) {
+        if (!is_done(decoder.options, *sentence)) {
+            group.running[kept++] = sentence;
+            continue;
+        }
+        Result* result = new_zeros<Result>(1);
+        write_result(decoder.options, *sentence, *result);
+        lock(&decoder.mutex);
+        decoder.done.add(result);
+        decoder.unused.add(sentence);
+        decoder.running--;
+        unlock(&decoder.mutex);
+    }
+    group.running.size = kept;
+}
+
+// Steps of a group, until it has nothing more to do or the time is over.
+static void run_group(Group& group, Pool* pool) {
+    heedful_decoder& decoder = *group.decoder;
+    for (;;) {
+        fill(group, pool);
+        if (!group.running.size) return;
+        instruction_set().step(group, pool);
+        advance(group);
+        hand_out(group);
+        if (!decoder.deadline || now() >= decoder.deadline) return;
+    }
+}
+
+static void run_part(void* decoder, int part) {
+    Group& group = static_cast<heedful_decoder*>(decoder)->groups[part];
+    group.failed = guarded([&] { run_group(group, nullptr); });
+    if (group.failed) memcpy(group.message, failure().message, sizeof group.message);
+}
+
+// With a single sentence all threads work on it; otherwise each has sentences of its own.
+void run(heedful_decoder& decoder, int milliseconds) {
+    decoder.deadline = milliseconds ? now() + milliseconds : 0;
+    if (num_waiting(decoder) + decoder.running == 1) {
+        Group* only = &decoder.groups[0];
+        for (Group& group : decoder.groups)
+            if (group.running.size) only = &group;
+        run_group(*only, decoder.pool.size() > 1 ? &decoder.pool : nullptr);
+        return;
+    }
+    decoder.pool.run(run_part, &decoder, static_cast<int>(decoder.groups.size));
+    for (Group& group : decoder.groups)
+        if (group.failed) fail("%s", group.message);
+}
+
+void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful_options& options) {
+    if (!model.ready) fail("the model is not complete");
+    if (!model.settings.decoder.layers) fail("the model has no decoder");
+    const heedful_options& o = options;
+    if (o.beam < 1 || o.beam > 1 << 12 || o.nbest < 1 || o.nbest > o.beam) fail("beam or nbest is out of range");
+    if (o.sentences < 1 || o.sentences > 1 << 16) fail("the number of sentences is out of range");
+    if (o.threads < 1 || o.threads > 64) fail("the number of threads is out of range");
+    if (o.min_length < 0 || o.top_k < 0 || o.no_repeat_ngram < 0) fail("an option is below 0");
+    if (!(o.temperature > 0) || !(o.top_p > 0) || !(o.top_p <= 1) || !isfinite(o.length_penalty) ||
+        !(o.repetition_penalty > 0) || !isfinite(o.repetition_penalty) || !isfinite(o.temperature))
+        fail("an option is out of range");
+    decoder.model = &model;
+    decoder.options = options;
+    start(&decoder.mutex);
+    decoder.pool.open(options.threads);
+    decoder.groups.resize(decoder.pool.size());
+    for (Group& group : decoder.groups) {
+        group.decoder = &decoder;
+        group.workspace = instruction_set().new_workspace();
+    }
+}
+
+static void free_sentence(Sentence* sentence) {
+    sentence->free();
+    free_zeros(sentence);
+}
+
+void free_decoder(heedful_decoder& decoder) {
+    if (decoder.groups.size) decoder.pool.close();
+    for (Group& group : decoder.groups) {
+        for (Sentence* sentence : group.running) free_sentence(sentence);
+        group.running.free();
+        group.rows.free();
+        group.candidates.free();
+        group.logits.free();
+        if (group.workspace) instruction_set().free_workspace(group.workspace);
+    }
+    for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
+    for (Sentence* sentence : decoder.unused) free_sentence(sentence);
+    for (size_t i = decoder.taken; i < decoder.done.size; i++) {
+        decoder.done[i]->free();
+        free_zeros(decoder.done[i]);
+    }
+    decoder.groups.free();
+    decoder.waiting.free();
+    decoder.unused.free();
+    decoder.done.free();
+}
+
+// Where the sentence of that index is under way.
+bool find_running(heedful_decoder& decoder, int64_t index, Group** group, size_t* place) {
+    for (Group& each : decoder.groups)
+        for (size_t i = 0; i < each.running.size; i++)
+            if (each.running[i]->index == index) {
+                *group = &each;
+                *place = i;
+                return true;
+            }
+    return false;
+}
+
+void cancel(heedful_decoder& decoder, int64_t index) {
+    for (size_t i = decoder.next; i < decoder.waiting.size; i++)
+        if (decoder.waiting[i]->index == index) {
+            decoder.unused.add(decoder.waiting[i]);
+            decoder.waiting.size--;
+            memmove(decoder.waiting.data + i, decoder.waiting.data + i + 1, (decoder.waiting.size - i) * sizeof(Sentence*));
+            return;
+        }
+    Group* group;
+    size_t place;
+    if (!find_running(decoder, index, &group, &place)) return;
+    decoder.unused.add(group->running[place]);
+    group->running.size--;
+    memmove(group->running.data + place, group->running.data + place + 1,
+            (group->running.size - place) * sizeof(Sentence*));
+    decoder.running--;
+}
+
+}  // namespace heedful

@@ -1,0 +1,105 @@
+// Sentences that are decoded side by side by one thread, what a step of them needs, and the decoder over all threads.
+#pragma once
+
+#include "model.h"
+#include "sentence.h"
+#include "threads.h"
+
+namespace heedful {
+
+struct Candidate {
+    float logit;
+    int32_t token;
+};
+
+// A row of a step, and the softmax over its logits: the largest logit, and the logarithm of the sum of
+// exp(logit - largest), so that a log-probability is (logit - largest) - logarithm.
+struct StepRow {
+    Sentence* sentence;
+    int row;
+    int wanted;  // a token whose logit is needed, or -1
+    float wanted_logit, peak, log_sum;
+    int num_candidates;
+
+    float log_probability(float logit) const { return (logit - peak) - log_sum; }
+};
+
+struct Result {
+    int64_t index;
+    int hypotheses, num_tokens, num_scores;
+    Array<int32_t> heads, tokens;  // per hypothesis: tokens, scores, whether it is finished
+    Array<float> scores;
+    Array<double> totals;
+
+    void free() {
+        heads.free();
+        tokens.free();
+        scores.free();
+        totals.free();
+    }
+};
+
+// Scratch space of the layers; made and known by the code for one instruction set.
+struct Workspace;
+
+// What one thread decodes.
+struct Group {
+    heedful_decoder* decoder;
+    Workspace* workspace;
+    Array<Sentence*> running;
+    Array<StepRow> rows;
+    Array<Candidate> candidates;  // [row][beam], the largest logit first
+    Array<float> logits;          // [row][vocabulary], where options need all of them
+    int steps_gathered;
+    char message[256];
+    bool failed;
+};
+
+// The code for one instruction set.
+struct InstructionSet {
+    const char* name;
+    Workspace* (*new_workspace)();
+    void (*free_workspace)(Workspace*);
+    // Computes what decoding needs of new sentences: the memory of an encoder, or the keys and values of a prompt.
+    void (*prefill)(Group&, Pool*, Sentence** sentences, int count);
+    // The rows of all sentences under way, with their candidates or all their logits.
+    void (*step)(Group&, Pool*);
+    void (*score)(heedful_model&, Pool*, int pairs, const int32_t* sources, const int32_t* source_lengths,
+                  const int32_t* targets, const int32_t* target_lengths, float* scores, float* alignment);
+    void (*encode)(heedful_model&, Pool*, int texts, const int32_t* ids, const int32_t* segments,
+                   const int32_t* lengths, int pooling, int head, float* output);
+};
+
+const InstructionSet& instruction_set();
+
+// Search: gives every sentence its next tokens, from the candidates or the logits of a step.
+void advance(Group& group);
+// The likeliest tokens of a row of logits, the largest first, the lower id first among equals.
+int likeliest_of(const float* logits, int vocabulary, int count, Candidate* found);
+// A token drawn from a row of logits, by a uniform number.
+int32_t draw(const heedful_options& options, const float* logits, int vocabulary, double uniform);
+void write_result(const heedful_options& options, const Sentence& sentence, Result& result);
+bool is_done(const heedful_options& options, const Sentence& sentence);
+// The row of the best hypothesis under way, and the tokens of a row.
+int best_row(const Sentence& sentence);
+void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens);
+
+// Whether a search needs all logits, and not the candidates alone.
+inline bool needs_logits(const heedful_options& options) {
+    return options.sampling || options.keep_logits || options.no_repeat_ngram || options.repetition_penalty != 1.0;
+}
+
+}  // namespace heedful
+
+struct heedful_decoder {
+    heedful_model* model;
+    heedful_options options;
+    heedful::Pool pool;
+    heedful::Array<heedful::Group> groups;
+    heedful::Mutex mutex;  // over all that follows
+    heedful::Array<heedful::Sentence*> waiting, unused;  // those from `next` on wait
+    size_t next, taken;
+    heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
+    int running;       // sentences that groups have
+    int64_t deadline;  // in milliseconds; 0 for one step
+};

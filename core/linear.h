@@ -1,0 +1,32 @@
+// The weights of a linear layer, in the order in which the products read them.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace heedful {
+
+// Columns of a panel, and inputs of a group: the numbers that a 512-bit register holds are a panel's columns of a group.
+constexpr int PANEL = 16, GROUP = 4;
+// Weights become whole numbers up to 63: two products with a byte then fit into 16 bits on every processor.
+constexpr int LARGEST_WEIGHT = 63;
+// Values become whole numbers from -127 to 127, which are stored with 128 added to them.
+constexpr int LARGEST_VALUE = 127, ZERO_POINT = 128;
+
+// y = x W + b. Weights lie as panels of 16 outputs, each of which runs through all inputs: one at a time in fp32,
+// four at a time in int8.
+struct Linear {
+    int inputs = 0, outputs = 0;
+    int8_t* bytes = nullptr;     // int8: [panel][group][16 outputs][4 inputs]
+    float* numbers = nullptr;    // fp32: [panel][input][16 outputs]
+    float* scales = nullptr;     // int8: what a whole number of each output stands for
+    int32_t* offsets = nullptr;  // int8: what the zero point adds to each sum
+    float* bias = nullptr;       // null if there is none
+
+    int panels() const { return (outputs + PANEL - 1) / PANEL; }
+    int groups() const { return (inputs + GROUP - 1) / GROUP; }
+    int byte_stride() const { return groups() * GROUP; }
+    size_t weight_bytes() const { return size_t(panels()) * PANEL * (bytes ? byte_stride() : inputs * int(sizeof(float))); }
+};
+
+}  // namespace heedful

@@ -1,0 +1,279 @@
+// The rules of the search, for beams and samples alike:
+// - A sentence has a fixed number of places. A running hypothesis takes one, and a finished one keeps its own, so that
+//   a beam of 1 is greedy search, and every search ends.
+// - A sentence is done when no running hypothesis can still beat the worst of its `nbest` best finished ones:
+//   log-probabilities are never above 0, so a sum can only fall, and no penalty divides it by more than the one at the
+//   maximum length.
+// - It is also done after the step at which its hypotheses hold their maximum number of tokens: that step only tells
+//   which of them end there. Those that do not are unfinished, and serve, best first, as far as there are fewer than
+//   `nbest` finished ones.
+#include "decoder.h"
+
+namespace heedful {
+
+// ((5 + |Y|) / 6) ^ alpha of Wu et al. (2016); |Y| counts every scored token, the end too.
+static double length_penalty(const heedful_options& options, int length) {
+    return pow((5.0 + length) / 6.0, options.length_penalty);
+}
+
+// The tokens of a hypothesis and their scores, from its last row back to its first.
+static void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores) {
+    for (int step = length - 1; step >= 0; step--) {
+        const Step& each = sentence.history[size_t(step) * sentence.beam + row];
+        tokens[step] = each.token;
+        if (scores) scores[step] = each.score;
+        row = each.parent;
+    }
+}
+
+void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens) {
+    walk(sentence, sentence.length, row, tokens, nullptr);
+}
+
+int best_row(const Sentence& sentence) {
+    int best = 0;
+    for (int row = 1; row < sentence.beam; row++)
+        if (sentence.totals[row] > sentence.totals[best]) best = row;
+    return best;
+}
+
+// Takes a child into the best ones, behind those that are as good; gives how many there are.
+static int keep_best(Child* best, int count, int most, const Child& child) {
+    if (count == most && !(child.total > best[most - 1].total)) return count;
+    int place = count < most ? count : most - 1;
+    for (; place > 0 && best[place - 1].total < child.total; place--) best[place] = best[place - 1];
+    best[place] = child;
+    return count < most ? count + 1 : count;
+}
+
+// Lowers the log-probabilities of tokens that a hypothesis has, and rules out those that would repeat an n-gram.
+static void adjust(const heedful_options& options, const StepRow& row, int vocabulary, float* logits) {
+    const Sentence& sentence = *row.sentence;
+    const size_t before = sentence.continues ? sentence.source.size + 1 : 0, length = before + sentence.length;
+    Array<int32_t> text = {};
+    text.resize(length);
+    if (before) {
+        memcpy(text.data, sentence.source.data, sentence.source.size * sizeof(int32_t));
+        text[before - 1] = sentence.first;
+    }
+    walk(sentence, sentence.length, row.row, text.data + before, nullptr);
+    if (options.repetition_penalty != 1.0) {
+        Array<uint8_t> seen = {};
+        seen.resize(vocabulary);
+        for (int32_t token : text) {
+            if (seen[token]++) continue;
+            const float penalised = static_cast<float>(options.repetition_penalty) * row.log_probability(logits[token]);
+            logits[token] = penalised + row.log_sum + row.peak;
+        }
+        seen.free();
+    }
+    const size_t n = options.no_repeat_ngram;
+    for (size_t start = 0; n && start + n <= length; start++)
+        if (!memcmp(text.data + start, text.data + length - (n - 1), (n - 1) * sizeof(int32_t)))
+            logits[text[start + n - 1]] = -INFINITY;
+    text.free();
+}
+
+static uint64_t mixed(uint64_t bits) {
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EBu;
+    return bits ^ bits >> 31;
+}
+
+// A number in [0, 1) that depends on nothing but these four.
+static double uniform(uint64_t seed, uint64_t number, uint64_t sample, uint64_t position) {
+    const uint64_t gamma = 0x9E3779B97F4A7C15u;
+    uint64_t bits = mixed(seed + gamma);
+    const uint64_t parts[] = {number, sample, position};
+    for (uint64_t part : parts) bits = mixed((bits ^ part) + gamma);
+    return static_cast<double>(bits >> 12) * 0x1p-52;
+}
+
+static void force(Sentence& sentence, const StepRow* rows, int count) {
+    for (int row = 0; row < sentence.beam; row++) sentence.children[row] = {row, 0, 0.0f, -INFINITY};
+    for (int i = 0; i < count; i++) {
+        const float score = rows[i].log_probability(rows[i].wanted_logit);
+        sentence.children[rows[i].row] = {rows[i].row, rows[i].wanted, score, sentence.totals[rows[i].row] + score};
+    }
+}
+
+static void sample(Group& group, Sentence& sentence, const StepRow* rows, size_t first, int count) {
+    const int vocabulary = group.decoder->model->settings.vocabulary;
+    for (int row = 0; row < sentence.beam; row++) sentence.children[row] = {row, 0, 0.0f, -INFINITY};
+    for (int i = 0; i < count; i++) {
+        const int row = rows[i].row;
+        const float* logits = group.logits.data + (first + i) * size_t(vocabulary);
+        const double number = uniform(sentence.seed, sentence.number, row, sentence.length);
+        const int32_t token = draw(group.decoder->options, logits, vocabulary, number);
+        const float score = rows[i].log_probability(logits[token]);
+        sentence.children[row] = {row, token, score, sentence.totals[row] + score};
+    }
+}
+
+// The best continuations, as many as there are places: the lower row first among equals, then the larger logit, then
+// the lower token.
+static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t first, int count) {
+    const heedful_options& options = group.decoder->options;
+    const int beam = sentence.beam, places = beam - sentence.num_ended;
+    Child* best = sentence.children.data;
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        const Candidate* candidates = group.candidates.data + (first + i) * beam;
+        int num = rows[i].num_candidates;
+        if (needs_logits(options)) {
+            const int vocabulary = group.decoder->model->settings.vocabulary;
+            group.candidates.reserve(group.rows.size * beam);
+            Candidate* own = group.candidates.data + (first + i) * beam;
+            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, own);
+            candidates = own;
+        }
+        for (int k = 0; k < num; k++) {
+            const float score = rows[i].log_probability(candidates[k].logit);
+            const Child child = {rows[i].row, candidates[k].token, score, sentence.totals[rows[i].row] + score};
+            if (child.total > -INFINITY) found = keep_best(best, found, places, child);
+        }
+    }
+    for (int k = found; k < beam; k++) best[k] = {0, 0, 0.0f, -INFINITY};
+}
+
+// The hypotheses of the next step: a row's best continuation stays in the row, others take the free ones in order.
+static void take_rows(Sentence& sentence, int32_t end) {
+    const int beam = sentence.beam;
+    sentence.history.resize(size_t(sentence.length + 1) * beam);
+    Step* step = sentence.history.data + size_t(sentence.length) * beam;
+    memcpy(sentence.totals_before.data, sentence.totals.data, beam * sizeof(double));
+    for (int row = 0; row < beam; row++) {
+        step[row] = {end, row, 0.0f};
+        sentence.totals[row] = -INFINITY;
+    }
+    auto goes_on = [&](const Child& child) { return child.total > -INFINITY && child.token != end; };
+    auto put = [&](int row, Child& child) {
+        step[row] = {child.token, child.row, child.score};
+        sentence.totals[row] = child.total;
+        child.total = -INFINITY;
+    };
+    for (Child& child : sentence.children)
+        if (goes_on(child) && !sentence.running(child.row)) put(child.row, child);
+    int free_row = 0;
+    for (Child& child : sentence.children) {
+        if (!goes_on(child)) continue;
+        while (sentence.running(free_row)) free_row++;
+        put(free_row, child);
+    }
+    for (int row = 0; row < beam; row++) sentence.tokens[row] = step[row].token;
+}
+
+static void follow_paths(Sentence& sentence) {
+    const Step* step = sentence.history.data + size_t(sentence.length) * sentence.beam;
+    const size_t room = sentence.path_room, bytes = (sentence.position + 1) * sizeof(int32_t);
+    bool moved = false;
+    for (int row = 0; row < sentence.beam; row++) moved |= sentence.running(row) && step[row].parent != row;
+    if (!moved) return;
+    for (int row = 0; row < sentence.beam; row++)
+        if (sentence.running(row))
+            memcpy(sentence.other_paths.data + row * room, sentence.paths.data + step[row].parent * room, bytes);
+    Array<int32_t> paths = sentence.paths;
+    sentence.paths = sentence.other_paths;
+    sentence.other_paths = paths;
+}
+
+static void take_children(const heedful_options& options, Sentence& sentence, int32_t end) {
+    for (Child& child : sentence.children) {
+        if (!(child.total > -INFINITY) || child.token != end) continue;
+        const double score = child.total / length_penalty(options, sentence.length + 1);
+        sentence.ended[sentence.num_ended++] = {score, sentence.length, child.row, child.score};
+    }
+    take_rows(sentence, end);
+    follow_paths(sentence);
+    sentence.length++;
+    sentence.position++;
+}
+
+void advance(Group& group) {
+    const heedful_options& options = group.decoder->options;
+    const heedful_settings& settings = group.decoder->model->settings;
+    for (size_t first = 0, last; first < group.rows.size; first = last) {
+        Sentence& sentence = *group.rows[first].sentence;
+        for (last = first; last < group.rows.size && group.rows[last].sentence == &sentence;) last++;
+        const StepRow* rows = group.rows.data + first;
+        const int count = static_cast<int>(last - first);
+        if (options.repetition_penalty != 1.0 || options.no_repeat_ngram)
+            for (int i = 0; i < count; i++)
+                adjust(options, rows[i], settings.vocabulary, group.logits.data + (first + i) * size_t(settings.vocabulary));
+        if (rows->wanted >= 0)
+            force(sentence, rows, count);
+        else if (options.sampling)
+            sample(group, sentence, rows, first, count);
+        else
+            search(group, sentence, rows, first, count);
+        take_children(options, sentence, settings.end);
+    }
+}
+
+// The places of ended hypotheses, the best first, the earlier ones first among equals.
+static void rank_ended(const Sentence& sentence, int* order) {
+    for (int i = 0; i < sentence.num_ended; i++) {
+        int place = i;
+        for (; place > 0 && sentence.ended[order[place - 1]].score < sentence.ended[i].score; place--)
+            order[place] = order[place - 1];
+        order[place] = i;
+    }
+}
+
+bool is_done(const heedful_options& options, const Sentence& sentence) {
+    if (sentence.length > sentence.longest) return true;
+    double kept = -INFINITY;
+    if (sentence.num_ended >= options.nbest) {
+        Array<int> order = {};
+        order.resize(sentence.num_ended);
+        rank_ended(sentence, order.data);
+        kept = sentence.ended[order[options.nbest - 1]].score;
+        order.free();
+    }
+    return sentence.totals[best_row(sentence)] / length_penalty(options, sentence.longest + 1) <= kept;
+}
+
+static void write_hypothesis(Result& result, const Sentence& sentence, int length, int row, double score, bool finished,
+                             float end) {
+    const int32_t head[] = {length, length + finished, finished};
+    for (int32_t each : head) result.heads.add(each);
+    result.totals.add(score);
+    const size_t first_token = result.tokens.size, first_score = result.scores.size;
+    result.tokens.resize(first_token + length);
+    result.scores.resize(first_score + length + finished);
+    walk(sentence, length, row, result.tokens.data + first_token, result.scores.data + first_score);
+    if (finished) result.scores[first_score + length] = end;
+    result.hypotheses++;
+}
+
+void write_result(const heedful_options& options, const Sentence& sentence, Result& result) {
+    const int length = sentence.length - 1, beam = sentence.beam;
+    result.index = sentence.index;
+    result.hypotheses = 0;
+    Array<int> order = {};
+    order.resize(beam);
+    rank_ended(sentence, order.data);
+    for (int i = 0; i < sentence.num_ended && i < options.nbest; i++) {
+        const Ended& each = sentence.ended[order[i]];
+        write_hypothesis(result, sentence, each.length, each.row, each.score, true, each.end);
+    }
+    order.free();
+    Array<double> left = {};
+    left.resize(beam);
+    memcpy(left.data, sentence.totals_before.data, beam * sizeof(double));
+    for (int i = 0; i < sentence.num_ended; i++)
+        if (sentence.ended[i].length == length) left[sentence.ended[i].row] = -INFINITY;
+    while (result.hypotheses < options.nbest) {
+        int best = 0;
+        for (int row = 1; row < beam; row++)
+            if (left[row] > left[best]) best = row;
+        if (!(left[best] > -INFINITY)) break;
+        write_hypothesis(result, sentence, length, best, left[best] / length_penalty(options, length), false, 0.0f);
+        left[best] = -INFINITY;
+    }
+    left.free();
+    result.num_tokens = static_cast<int>(result.tokens.size);
+    result.num_scores = static_cast<int>(result.scores.size);
+}
+
+}  // namespace heedful

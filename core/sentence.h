@@ -1,0 +1,67 @@
+// One sentence that is decoded: its hypotheses, and the keys and values that they attend to.
+//
+// The tokens of its hypotheses form a tree, and each node has a place in the cache. A row's path says which places its
+// hypothesis goes through: when hypotheses branch, paths are copied, and no key or value moves. The places of nodes
+// that no path goes through are taken again, the lowest first, so that a row attends over little more than its length.
+#pragma once
+
+#include <math.h>
+
+#include "interface.h"
+#include "memory.h"
+
+namespace heedful {
+
+// A token that a row was given: what it is, the row that it continued, and its log-probability.
+struct Step {
+    int32_t token, parent;
+    float score;
+};
+
+// A hypothesis that has ended: its score, its number of tokens, the row that it was in, the end's log-probability.
+struct Ended {
+    double score;
+    int32_t length, row;
+    float end;
+};
+
+// A continuation that may take a place: a row, a token, its log-probability, the sum over the whole hypothesis.
+struct Child {
+    int32_t row, token;
+    float score;
+    double total;
+};
+
+struct Sentence {
+    int64_t index;
+    uint64_t seed, number;
+    Array<int32_t> source, prefix;
+    int first, longest, shortest;  // the token that the first step reads; lengths without the end
+    bool continues;                // whether the source is text that goes on, and not what is translated
+
+    int beam, length, num_ended;
+    Array<int32_t> tokens;  // the last one of each row
+    Array<double> totals, totals_before;  // -inf: the row is empty
+    Array<Step> history;    // [step][row]
+    Array<Ended> ended;
+    Array<Child> children;
+
+    int position, places;  // of the coming step; room for so many nodes
+    int used;              // places beyond these are on no path
+    Array<float> keys, values;  // [layer][...]
+    Array<int32_t> paths, other_paths, place_positions;  // [row][position]; [place]
+    Array<uint8_t> taken;
+    int path_room;
+
+    int source_length;
+    Array<float> cross_keys, cross_values;  // [layer][...]
+
+    void open(const heedful_request& request, const heedful_options& options);
+    // Room in the cache for so many nodes.
+    void make_room(int nodes, int layers, size_t key_row, size_t value_row);
+    void make_path_room(int positions);
+    void free();
+    bool running(int row) const { return totals[row] > -INFINITY; }
+};
+
+}  // namespace heedful
