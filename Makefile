@@ -37,12 +37,13 @@ lint: .venv/test-installed
 
 types: .venv/test-installed
 	$(BIN)/mypy
+	$(BIN)/mypy build_backend
 
 format: .venv/test-installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-.venv/demo-installed: pyproject.toml constraints.txt
+.venv/demo-installed: pyproject.toml constraints.txt $(wildcard core/*.h core/*.cpp build_backend/*.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "heedful needs Python 3.11 or newer; set PYTHON=... to one"; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -62,4 +63,5 @@ format: .venv/test-installed
 	touch $@
 
 clean:
+	rm -f $(addprefix src/heedful/core/,libheedful.* heedful.dll built_from.txt not_built.txt)
 	rm -rf .venv benchmarks/environments demo-* .mypy_cache .ruff_cache .pytest_cache

@@ -16,6 +16,7 @@ USING = {"machine", "layers", "models", "text", "decoding"}
 MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {
     "machine": set(),
+    "core": set(),
     "layers": set(),
     "layers/positions": set(),
     "text": set(),
@@ -29,7 +30,7 @@ ALLOWED = {
     "tasks": {*USING, "prepared", "inspection", "model_folder"},
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
-    "doctor": {*MAKING, "training"},
+    "doctor": {*MAKING, "training", "core"},
     "server": set(),
     "server/front": {"server", "machine", "tasks"},
     "server/worker": {"server", "machine", "models", "text", "decoding", "tasks", "model_folder"},

@@ -1,0 +1,1 @@
+"""The engine in C++ that runs models without torch."""
