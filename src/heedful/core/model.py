@@ -1,0 +1,174 @@
+"""A model that the engine computes with: the same surface as the torch models have for decoding, without torch."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from ctypes import c_int64, c_void_p
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.core.interface import TYPES, check, engine, last_error
+from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
+from heedful.core.settings import FAMILIES, engine_name, model_settings, scheme_name
+from heedful.core.weights import WeightsFile
+from heedful.errors import UserError
+from heedful.machine.cores import available_cores
+from heedful.text.special_tokens import SpecialTokens
+
+# Schemes whose reach is that of a table.
+BOUNDED = ("learned", "rotary")
+
+
+class Cpu:
+    """Where the engine computes, by the name that torch's devices have."""
+
+    type = "cpu"
+
+
+class CoreModel:
+    """The weights of a model folder in the engine's memory, and what decoding asks of a model."""
+
+    def __init__(self, folder: Path, family: str, config: Any, *, int8: bool, max_length: int | None = None) -> None:
+        self.family, self.config, self.int8 = family, config, int8
+        self.device = Cpu()
+        self.shortlist = None
+        self.max_length: int = max_length or config.max_length
+        self.threads = available_cores()
+        with WeightsFile(folder / "model.safetensors") as file:
+            try:
+                self._load(file)
+            except UserError as error:
+                raise UserError(f"{file.path}: {error}") from None
+
+    def _load(self, file: WeightsFile) -> None:
+        names = {engine_name(self.family, name): name for name in file.tensors}
+        self._tables = self._position_tables(file, names)
+        rows = max((table.shape[-2 if table.ndim == 2 and "bias" not in name else -1] for name, table in self._tables.items()
+                    if not name.endswith("slopes")), default=0)
+        settings = model_settings(self.family, self.config, self.max_length, rows, int8=self.int8)
+        if not self._fits_the_file(settings, file):
+            raise UserError("the weights do not fit the settings in config.json")
+        self.handle = c_void_p(engine().heedful_model_new(settings))
+        if not self.handle:
+            raise UserError(last_error())
+        self._finalizer = weakref.finalize(self, engine().heedful_model_free, self.handle)
+        for name, stored in names.items():
+            if ".positions." not in name:
+                self._put(name, file, stored)
+        for name, table in self._tables.items():
+            self._put_array(name, table)
+        del self._tables
+        if "output.weight" not in names and (self.family != "encoder_only" or settings.transform):
+            tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
+            if tied is None:
+                raise UserError("output.weight is missing")
+            self._put("output.weight", file, names[tied])
+        check(engine().heedful_model_finish(self.handle))
+
+    def _fits_the_file(self, settings: Any, file: WeightsFile) -> bool:
+        """Whether the number of tensors can be that of the settings: before memory is taken for what these ask."""
+        layers = settings.encoder.layers + settings.decoder.layers
+        return bool(layers <= len(file.tensors))
+
+    def _put(self, name: str, file: WeightsFile, stored: str) -> None:
+        tensor = file.tensors[stored]
+        data = file.read(stored)
+        shape = (c_int64 * len(tensor.shape))(*tensor.shape)
+        kind = TYPES[tensor.kind][0]
+        arguments = (self.handle, name.encode(), kind, shape, len(shape), data.ctypes.data, tensor.size)
+        check(engine().heedful_model_put(*arguments))
+
+    def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
+        array = np.ascontiguousarray(array, np.float32)
+        shape = (c_int64 * array.ndim)(*array.shape)
+        check(engine().heedful_model_put(self.handle, name.encode(), 0, shape, array.ndim, array.ctypes.data, array.nbytes))
+
+    def _position_tables(self, file: WeightsFile, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
+        """What the engine is given of each stack's positions, by its names."""
+        config, scheme = self.config, scheme_name(self.config.positions)
+        stacks = [each for each in ("encoder", "decoder") if self.family in ("encoder_decoder", f"{each}_only")]
+        tables: dict[str, NDArray[np.float32]] = {}
+        for name in stacks:
+            stack = getattr(config, name) if self.family == "encoder_decoder" else config.stack
+            where = f"{name}.positions."
+            heads = stack.attention.num_heads
+            if scheme == "learned":
+                tables[where + "table"] = interpolated(self._stored(file, names, where + "table"), self._rows(self.max_length))
+            elif scheme == "rotary":
+                trained, rows = self._rows(config.max_length), self._rows(self.max_length)
+                width = stack.attention.width_per_head(config.width)
+                found = rotary_tables(self._rotary_config(), width, trained, rows)
+                tables |= {where + key: table for key, table in found.items()}
+            elif scheme == "alibi":
+                tables[where + "slopes"] = alibi_slopes(heads)
+            elif scheme == "relative_buckets":
+                buckets = self._stored(file, names, where + "biases")
+                farthest = getattr(config.positions, "max_distance", 128)
+                tables[where + "biases"] = biases_by_distance(buckets, farthest, causal=name == "decoder")
+        return tables
+
+    def _rotary_config(self) -> Any:
+        from heedful.layers.positions.table import config_of
+
+        return config_of(self.config.positions)
+
+    def _stored(self, file: WeightsFile, names: dict[str, str], name: str) -> NDArray[np.float32]:
+        if name not in names:
+            raise UserError(f"{name} is missing")
+        return file.floats(names[name])
+
+    def _rows(self, length: int) -> int:
+        """The rows of a table of positions, in a model for texts of that length."""
+        if self.family != "encoder_decoder":
+            return length
+        return max(16, -(-(length + 1) // 8) * 8)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+        special: SpecialTokens = self.config.special_tokens
+        return special
+
+    @property
+    def bounded(self) -> bool:
+        """Whether positions set a limit to the length of texts."""
+        return scheme_name(self.config.positions) in BOUNDED
+
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """What is prefilled of a source, and the token that the first step reads."""
+        if self.family == "encoder_decoder":
+            return [*source, self.special_tokens.end], self.special_tokens.start
+        whole = list(source) or [self.special_tokens.before_text]
+        return whole[:-1], whole[-1]
+
+    def longest_target(self, source_length: int) -> int | None:
+        """The most target tokens that the model can take, if its positions set a limit."""
+        if not self.bounded:
+            return None
+        if self.family == "encoder_decoder":
+            return self.max_length
+        return max(0, self.max_length - source_length - 1)
+
+    def decoding_bytes(self, rows: int, length: int) -> int:
+        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        stack = self.config.decoder if self.family == "encoder_decoder" else self.config.stack
+        attention = stack.attention
+        key_width = attention.width_per_head(self.config.width)
+        heads = attention.num_key_value_heads or attention.num_heads
+        position = 4 * stack.num_layers * heads * (key_width + (attention.value_width or key_width))
+        return int(position * length * (rows + 1))
+
+
+def runs_family(family: str) -> bool:
+    """Whether the engine computes with models of a family."""
+    return family in FAMILIES
+
+
+def as_ints(values: Sequence[int]) -> Any:
+    """Whole numbers as C has them."""
+    return (ctypes.c_int32 * len(values))(*values)

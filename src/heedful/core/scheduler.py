@@ -1,0 +1,167 @@
+"""Decoding by the engine, behind the same surface as `heedful.decoding.scheduler.Scheduler`."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterable
+from ctypes import c_double, c_float, c_int32, c_int64, c_void_p
+from dataclasses import dataclass
+
+from heedful.core.interface import CoreRequest, SearchSettings, check, engine, last_error
+from heedful.core.model import CoreModel, as_ints
+from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
+from heedful.decoding.options import DecodingOptions
+from heedful.decoding.planning import Planned, Watch, check_options, plan
+
+# Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
+AT_A_TIME = 50
+
+
+@dataclass(frozen=True)
+class CoreProgress:
+    """What there is of a sentence right after a step: its best hypothesis so far."""
+
+    index: int
+    tokens: list[int]
+    score: float
+    scheduler: CoreScheduler
+
+    @property
+    def last(self) -> tuple[int, float]:
+        """Its last token, and that token's log-probability."""
+        return self.tokens[-1], self.score
+
+    def likeliest(self, count: int) -> list[tuple[int, float]]:
+        """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        tokens, scores = (c_int32 * count)(), (c_float * count)()
+        found = engine().heedful_decoder_likeliest(self.scheduler.handle, self.index, count, tokens, scores)
+        return list(zip(tokens[:found], scores[:found], strict=True))
+
+
+class CoreScheduler:
+    """Decodes requests side by side, on all threads; they may be added and cancelled between steps."""
+
+    def __init__(
+        self, model: CoreModel, options: DecodingOptions, max_sentences: int, *, watched: bool = False
+    ) -> None:
+        check_options(model, options, max_sentences)
+        self.model, self.options, self.max_sentences = model, options, max_sentences
+        self.complete = False
+        self.watches: dict[int, Watch] = {}
+        sampling = options.sampling
+        settings = SearchSettings(
+            length_penalty=options.length_penalty,
+            temperature=sampling.temperature if sampling else 1.0,
+            top_p=sampling.top_p if sampling and sampling.top_p is not None else 1.0,
+            repetition_penalty=1.0,
+            beam=options.rows,
+            nbest=options.nbest,
+            min_length=options.min_length,
+            sampling=sampling is not None,
+            top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
+            keep_logits=watched,
+            threads=model.threads,
+            sentences=max(1, -(-max_sentences // model.threads)),
+        )
+        self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
+        check(0 if self.handle else 1)
+        self._finalizer = weakref.finalize(self, engine().heedful_decoder_free, self.handle)
+
+    @property
+    def num_waiting(self) -> int:
+        """How many requests have not come to be encoded."""
+        return int(engine().heedful_decoder_waiting(self.handle))
+
+    @property
+    def num_running(self) -> int:
+        """How many sentences are under way."""
+        return int(engine().heedful_decoder_running(self.handle))
+
+    @property
+    def num_slots(self) -> int:
+        """How many sentences there is room for."""
+        return self.max_sentences
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is waiting or under way."""
+        return not self.num_waiting and not self.num_running
+
+    def add(self, requests: Iterable[Request], watch: Watch | None = None) -> None:
+        """Take requests, the longest of which go first; their indices must differ from all that are under way."""
+        planned = [plan(request, self.model, self.options) for request in requests]
+        if not planned:
+            return
+        entries = (CoreRequest * len(planned))(*map(self._entry, planned))
+        check(engine().heedful_decoder_add(self.handle, entries, len(planned)))
+        if watch:
+            self.watches.update((each.request.index, watch) for each in planned)
+
+    def _entry(self, planned: Planned) -> CoreRequest:
+        request = planned.request
+        default = (self.options.sampling.seed if self.options.sampling else 0, request.index)
+        seed, number = request.draw or default
+        return CoreRequest(
+            index=request.index,
+            source=as_ints(planned.prefilled),
+            prefix=as_ints(request.prefix),
+            source_length=len(planned.prefilled),
+            prefix_length=len(request.prefix),
+            first=planned.first,
+            longest=planned.longest,
+            seed=seed,
+            number=number,
+        )
+
+    def cancel(self, index: int) -> None:
+        """Give up the request of that index, wherever it stands, if it is not done."""
+        self.watches.pop(index, None)
+        check(engine().heedful_decoder_cancel(self.handle, index))
+
+    def step(self) -> list[Decoded]:
+        """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
+        if self.watches:
+            check(engine().heedful_decoder_step(self.handle))
+        else:
+            check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
+        done = self._take_done()
+        for each in done:
+            self.watches.pop(each.index, None)
+        for index, watch in list(self.watches.items()):
+            progress = self._progress(index)
+            if progress is not None and not watch(progress):  # type: ignore[arg-type]
+                self.cancel(index)
+        return done
+
+    def _progress(self, index: int) -> CoreProgress | None:
+        score = c_float()
+        length = engine().heedful_decoder_progress(self.handle, index, None, 0, ctypes.byref(score))
+        if length < 1:  # it waits
+            return None
+        tokens = (c_int32 * length)()
+        engine().heedful_decoder_progress(self.handle, index, tokens, length, ctypes.byref(score))
+        return CoreProgress(index, tokens[:], score.value, self)
+
+    def _take_done(self) -> list[Decoded]:
+        found = []
+        index, sizes = c_int64(), (c_int32 * 3)()
+        while engine().heedful_decoder_done(self.handle, ctypes.byref(index), sizes):
+            hypotheses, num_tokens, num_scores = sizes
+            heads, totals = (c_int32 * (3 * hypotheses))(), (c_double * hypotheses)()
+            tokens, scores = (c_int32 * num_tokens)(), (c_float * num_scores)()
+            engine().heedful_decoder_take(self.handle, heads, totals, tokens, scores)
+            found.append(Decoded(index.value, _hypotheses(heads[:], totals[:], tokens[:], scores[:])))
+        return found
+
+
+def _hypotheses(heads: list[int], totals: list[float], tokens: list[int], scores: list[float]) -> list[Hypothesis]:
+    found = []
+    first_token = first_score = 0
+    for number, total in enumerate(totals):
+        length, scored, finished = heads[3 * number : 3 * number + 3]
+        own_tokens = tokens[first_token : first_token + length]
+        own_scores = scores[first_score : first_score + scored]
+        found.append(Hypothesis(own_tokens, own_scores, total, bool(finished)))
+        first_token, first_score = first_token + length, first_score + scored
+    return found

@@ -1,0 +1,110 @@
+"""The tensors of a safetensors file, one at a time, with everything that its header says checked before it is used."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.core.interface import TYPES
+from heedful.errors import UserError
+
+LARGEST_HEADER = 100_000_000
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """Where a tensor lies in its file."""
+
+    kind: str
+    shape: tuple[int, ...]
+    begin: int
+    size: int
+
+
+class WeightsFile:
+    """A safetensors file that is open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: BinaryIO = path.open("rb")
+        try:
+            self.tensors: Mapping[str, StoredTensor] = self._read_header()
+        except BaseException:
+            self.file.close()
+            raise
+        self._buffer = np.empty(0, np.uint8)
+
+    def __enter__(self) -> WeightsFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.file.close()
+
+    def read(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a tensor, in a buffer that the next call uses again."""
+        tensor = self.tensors[name]
+        if len(self._buffer) < tensor.size:
+            self._buffer = np.empty(tensor.size, np.uint8)
+        self.file.seek(tensor.begin)
+        view = self._buffer[: tensor.size]
+        if self.file.readinto(memoryview(view)) != tensor.size:
+            raise self._broken(f"{name} ends too early")
+        return view
+
+    def floats(self, name: str) -> NDArray[np.float32]:
+        """A tensor as floats, in memory of its own."""
+        raw, tensor = self.read(name), self.tensors[name]
+        if tensor.kind == "BF16":
+            numbers = (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        else:
+            numbers = raw.view({"F32": np.float32, "F16": np.float16, "F64": np.float64}[tensor.kind])
+        return numbers.astype(np.float32).reshape(tensor.shape)
+
+    def _broken(self, why: str) -> UserError:
+        return UserError(f"{self.path} is broken: {why}")
+
+    def _read_header(self) -> dict[str, StoredTensor]:
+        length = self.path.stat().st_size
+        size = int.from_bytes(self.file.read(8), "little")
+        if size > min(LARGEST_HEADER, length - 8):
+            raise self._broken("its header is longer than the file")
+        try:
+            header = json.loads(self.file.read(size).decode("utf-8"))
+        except (ValueError, RecursionError):
+            raise self._broken("its header is not JSON") from None
+        if not isinstance(header, dict):
+            raise self._broken("its header is not a table")
+        header.pop("__metadata__", None)
+        tensors = {name: self._tensor(name, entry, 8 + size, length) for name, entry in header.items()}
+        end = 8 + size
+        for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.size)):
+            if tensor.begin != end:
+                raise self._broken("its tensors overlap, or leave gaps")
+            end += tensor.size
+        if end != length:
+            raise self._broken(f"it has {length} bytes, and its header speaks of {end}")
+        return tensors
+
+    def _tensor(self, name: str, entry: Any, start: int, length: int) -> StoredTensor:
+        try:
+            kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+            numbers = [*shape, begin, end]
+            if any(type(each) is not int or each < 0 for each in numbers):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise self._broken(f"its header does not say where {name[:80]} is") from None
+        if kind not in TYPES:
+            raise UserError(f"{self.path}: {name[:80]} holds {kind}, expected one of {', '.join(TYPES)}")
+        if begin > end or start + end > length or end - begin != math.prod(shape) * TYPES[kind][1]:
+            raise self._broken(f"{name[:80]} has other bytes than its shape says")
+        return StoredTensor(kind, tuple(shape), start + begin, end - begin)

@@ -1,0 +1,76 @@
+"""What decoding makes of a request before any engine sees it: what is prefilled, and how long the target may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from heedful.decoding.hypothesis import Request
+from heedful.decoding.options import DecodingOptions
+from heedful.errors import UserError
+from heedful.text.special_tokens import SpecialTokens
+
+if TYPE_CHECKING:
+    from heedful.decoding.lane import SentenceProgress
+
+# Told of a sentence after each step with which it is not done; False gives it up there and then.
+Watch = Callable[["SentenceProgress"], bool]
+
+
+class FramingModel(Protocol):
+    """What planning asks of a model."""
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        """Where the vocabulary has its special tokens."""
+
+    def longest_target(self, source_length: int) -> int | None:
+        """The most target tokens that the model can take after such a source, if there is a limit."""
+
+    def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
+        """What of a source is to be prefilled, and the token that the first step reads."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A request, what of it is to be prefilled, what its first step reads, the most tokens that it may get."""
+
+    request: Request
+    prefilled: list[int]
+    first: int
+    longest: int
+
+
+def check_options(model: FramingModel, options: DecodingOptions, max_sentences: int) -> None:
+    """Raise a UserError if a model cannot be decoded with these options."""
+    if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
+        raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
+    limit = model.longest_target(0)
+    if limit is not None and options.min_length > limit:
+        raise UserError(
+            f"min_length is {options.min_length}, but the model takes {limit} target tokens at most: lower it"
+        )
+
+
+def plan(request: Request, model: FramingModel, options: DecodingOptions) -> Planned:
+    """Check a request and frame it."""
+    request.check(model.special_tokens)
+    prefix = len(request.prefix)
+    prefilled, first = model.frame(request.source)
+    longest = longest_target(model, options, len(prefilled), max(len(request.source), prefix), request.max_length)
+    if prefix > longest:
+        raise UserError(
+            f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
+            "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
+        )
+    return Planned(request, prefilled, first, longest)
+
+
+def longest_target(
+    model: FramingModel, options: DecodingOptions, source_length: int, length: int, own: int | None = None
+) -> int:
+    """The most tokens of a target whose source, or forced prefix, has `length` tokens."""
+    longest = own if own is not None and options.max_length is None else options.longest_target(length)
+    limit = model.longest_target(source_length)
+    return longest if limit is None else min(longest, limit)
