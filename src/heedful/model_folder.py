@@ -12,6 +12,7 @@ import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
@@ -148,8 +149,6 @@ def _require_file(folder: Path, name: str) -> None:
 
 def read_config(folder: Path) -> ModelConfig:
     """The settings in a model folder's config.json."""
-    from heedful.models.families import FAMILIES
-
     file = folder / "config.json"
     data = read_json(file)
     if data.get("format") != FORMAT:
@@ -157,11 +156,11 @@ def read_config(folder: Path) -> ModelConfig:
             f"{file} has format {shown(data.get('format'))}; heedful {heedful.__version__} reads format {FORMAT}"
         )
     family = data.get("family")
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise UserError(f"{file}: its family is {shown(family)}, expected one of {', '.join(FAMILIES)}")
+    if not isinstance(family, str) or family not in FAMILY_SETTINGS:
+        raise UserError(f"{file}: its family is {shown(family)}, expected one of {', '.join(FAMILY_SETTINGS)}")
     try:
         data.setdefault("task", "translation")  # folders written before there were other tasks
-        model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
+        model = from_dict(FAMILY_SETTINGS[family], data.pop("model", None), "model")
         if getattr(model, "vocabulary_size", None) is not None:  # images have none
             model.special_tokens.check(model.vocabulary_size, "model.special_tokens")
         config = replace(from_dict(ModelConfig, {**data, "model": None}), model=model)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from torch import nn
 
-from heedful.layers.blocks import StackConfig
 from heedful.layers.kv_cache import table_length
-from heedful.layers.positions import config_of, scheme_of
-from heedful.layers.stacks import position_sizes
-from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.positions import config_of, traits_of
+from heedful.settings.stack import StackConfig, position_sizes
 
 # The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).
 PUBLISHED_MILLIONS = {"translation_base": "65", "translation_big": "213"}
@@ -31,7 +30,7 @@ def formula(config: EncoderDecoderConfig) -> int:
 
 def _position_formula(config: EncoderDecoderConfig, stack: StackConfig) -> int:
     sizes = position_sizes(config.width, stack, table_length(config.max_length + 1))
-    return scheme_of(config.positions).num_parameters(sizes, config_of(config.positions))
+    return traits_of(config.positions).num_parameters(sizes, config_of(config.positions))
 
 
 def stack_formula(width: int, config: StackConfig, attentions: int) -> int:

@@ -20,7 +20,8 @@ from heedful.inspection.attention.recording import Recording, check_length, one_
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.machine.devices import side_by_side
 from heedful.model_folder import LoadedModel
-from heedful.models.encoder_only import Cut, EncoderOnly, Pooling
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.described import Described
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame

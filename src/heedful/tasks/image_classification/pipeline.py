@@ -20,10 +20,10 @@ from heedful.inspection.attention.patch_image import PatchImage
 from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.layers.kv_cache import with_enough_rows
-from heedful.layers.patches import patch_grid
 from heedful.machine.devices import side_by_side
 from heedful.model_folder import LoadedModel
-from heedful.models.vision import Vision
+from heedful.models.vision import Vision, normalise
+from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
 from heedful.tasks.image_classification.images import ImageInput, Scaling, load_image
@@ -121,7 +121,7 @@ class ImageClassifier(Described):
     def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         count = len(images)
         pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_IMAGES - count)])
-        hidden_BD = self.model.hidden(self.model.config.pixels.normalise(pixels.to(self.model.device)))
+        hidden_BD = self.model.hidden(normalise(pixels.to(self.model.device), self.model.config.pixels))
         logits_BV = self.model.output(with_enough_rows(hidden_BD))
         if not bool(logits_BV[:count].isfinite().all()):
             raise not_numbers("answers")
@@ -138,7 +138,7 @@ def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) 
     check_length(len(positions.labels), None, "image", "look at it at a lower resolution")
     recording = Recording(model)
     with one_look():
-        pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))
+        pixels = normalise(torch.tensor(pixels_CHW)[None].to(model.device), config.pixels)
         logits_1V = recording.view(pixels)
     maps = recording.maps("image", "self", "image", "image")
     outputs = predictions(logits_1V, [None], classifier.labels.__getitem__, [None])

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from heedful.inspection.attention.recording import recording_view
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation.alignment import Aligner
 from heedful.tasks.translation.answers import pharaoh
 from heedful.tasks.translation.task import collate

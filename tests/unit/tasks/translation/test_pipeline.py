@@ -13,10 +13,11 @@ from heedful.decoding import scheduler
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import LoadedModel, ModelConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation import pipeline as translator_module
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
 from heedful.text.tokenizer import Tokenizer
