@@ -74,7 +74,6 @@ def save_model_folder(
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
     from heedful.models.families import FAMILIES
-    from heedful.models.weights_file import stored_shapes
 
     config = check_model_folder(folder)
     family, file = FAMILIES[config.family], folder / "model.safetensors"
@@ -104,6 +103,17 @@ def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
         raise UserError(
             f"{file} has a token with the id {tokenizer.largest_id}, but config.json has {vocabulary} tokens"
         )
+
+
+def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor in a safetensors file, of which only the beginning is read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "np") as opened:
+            return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} is broken: {error}") from None
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:

@@ -12,7 +12,8 @@ from heedful.layers import int8_linear
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.recurrent import Recurrent
-from heedful.models.shortlist import Shortlist, ShortlistOutput
+from heedful.models.shortlist import Shortlist
+from heedful.models.shortlist_output import ShortlistOutput
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.recurrent import RecurrentConfig

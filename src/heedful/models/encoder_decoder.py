@@ -17,7 +17,7 @@ from heedful.layers.kv_cache import padded_length, table_length, with_enough_row
 from heedful.layers.masks import added_to_scores, padding_mask
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
-from heedful.models.shortlist import ShortlistOutput
+from heedful.models.shortlist_output import ShortlistOutput
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.text.special_tokens import SpecialTokens
 
