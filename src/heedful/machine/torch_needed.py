@@ -19,12 +19,17 @@ def torch_missing(what: str) -> UserError:
     return UserError(f"{what} needs PyTorch, which is not installed: pip install 'heedful[train]'")
 
 
+def is_about_torch(error: ModuleNotFoundError) -> bool:
+    """Whether it was PyTorch that could not be imported."""
+    return (error.name or "").partition(".")[0] == "torch"
+
+
 @contextmanager
 def needs_torch(what: str) -> Iterator[None]:
     """Turn a failed import of PyTorch into a UserError that names what needs it; as a decorator, too."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "torch":
+        if not is_about_torch(error):
             raise
         raise torch_missing(what) from None

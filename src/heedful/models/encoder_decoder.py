@@ -13,12 +13,13 @@ from heedful.config import known_size
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 from heedful.models.shortlist_output import ShortlistOutput
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.position_scheme import table_length
 from heedful.text.special_tokens import SpecialTokens
 
 

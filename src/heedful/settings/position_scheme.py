@@ -6,6 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+# Tables of positions have lengths that are multiples of this; models are stored with them.
+TABLE_MULTIPLE, SHORTEST_TABLE = 8, 16
+
+
+def table_length(length: int) -> int:
+    """The number of positions in the table of a model for sequences of up to `length`."""
+    return max(SHORTEST_TABLE, -(-length // TABLE_MULTIPLE) * TABLE_MULTIPLE)
+
 
 @dataclass(frozen=True)
 class PositionConfig:

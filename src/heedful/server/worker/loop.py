@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 import shutil
@@ -17,6 +16,7 @@ from heedful.machine.devices import device_type, hold_to_one_thread
 from heedful.machine.memory import keep_freed_memory, resident_memory
 from heedful.machine.torch_needed import has_torch
 from heedful.model_folder import check_model_folder, stored_shapes
+from heedful.models.parameter_count import counted_in
 from heedful.server.channel import Channel
 from heedful.server.messages import (
     AskState,
@@ -107,7 +107,7 @@ def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:
         task.gives,
         task.placeholder,
         config.family,
-        sum(math.prod(shape) for shape in stored_shapes(folder / "model.safetensors").values()),
+        counted_in(stored_shapes(folder / "model.safetensors")),
         config.source_language,
         config.target_language,
         list(config.labels) or None,
