@@ -47,15 +47,15 @@ format: .venv/test-installed
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "heedful needs Python 3.11 or newer; set PYTHON=... to one"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(PIP) install --constraint constraints.txt --editable '.[demo,serve]'
+	$(PIP) install --constraint constraints.txt --editable '.[train,demo,serve]'
 	touch $@
 
 .venv/test-installed: .venv/demo-installed
-	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,test]'
+	$(PIP) install --constraint constraints.txt --editable '.[train,demo,serve,test]'
 	touch $@
 
 .venv/bench-installed: .venv/demo-installed
-	$(PIP) install --constraint constraints.txt --editable '.[demo,serve,ctranslate2]'
+	$(PIP) install --constraint constraints.txt --editable '.[train,demo,serve,ctranslate2]'
 	touch $@
 
 .venv/weights-installed: .venv/test-installed

@@ -14,7 +14,8 @@ from filelock import FileLock
 from hypothesis import settings
 
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.text.tokenizer import Tokenizer
 from preloaded import PreloadedCommand
 

@@ -8,11 +8,12 @@ import torch
 
 from benchmarks.speed.corpus import WORK, Corpus
 from benchmarks.speed.sizes import Size
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.model_folder import ModelConfig, model_card, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import PAD, START
 
 # The spread of the logits: wide enough for one token to stand out, as in a trained model.

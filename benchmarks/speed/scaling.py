@@ -13,12 +13,14 @@ from benchmarks import results
 from benchmarks.speed.limits import name_of
 from benchmarks.speed.sizes import QUICK, SMALL, TINY, Size
 from heedful.decoding import DecodingOptions, Request, decode
-from heedful.layers.attention import AttentionConfig, Scoring, attend_explicit, attend_fused
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.layers.attention import Scoring, attend_explicit, attend_fused
 from heedful.layers.tree_cache import TreeCache
 from heedful.machine.devices import one_thread
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation.task import collate, translation_loss
 
 COMMAND = "heedful bench scaling"

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.storage import TEMPORARY, writing
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
 CHECKPOINT_NAME = re.compile(r"step-\d{9,}", re.ASCII)
@@ -67,7 +68,17 @@ def _replacing_our_own(path: Path, size: int) -> Iterator[Path]:
 
 def write_file(path: Path, text: str) -> None:
     """Replace a text file in one step."""
-    content = text.encode("utf-8")
+    _write_bytes(path, text.encode("utf-8"))
+
+
+def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Replace a safetensors file of arrays in one step."""
+    from safetensors.numpy import save
+
+    _write_bytes(path, save(arrays, {}))
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
     with _replacing_our_own(path, len(content)) as temporary:
         temporary.write_bytes(content)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heedful.machine.torch_needed import needs_torch
+
 LINE = re.compile(r"^from (\S+) import (\w+) as (\w+)", re.MULTILINE)
 
 
@@ -25,6 +27,7 @@ def lazy_names(file: str, package: str) -> tuple[list[str], Callable[[str], Any]
         module, name = places[public]
         if module == package:  # a part of the package, as in `heedful.layers`
             return importlib.import_module(f"{package}.{name}")
-        return getattr(importlib.import_module(module), name)
+        with needs_torch(f"{package}.{public}"):
+            return getattr(importlib.import_module(module), name)
 
     return sorted(places), get

@@ -12,6 +12,7 @@ import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
 from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
@@ -73,7 +74,6 @@ def save_model_folder(
 def load_model_folder(folder: Path) -> LoadedModel:
     """Read a model folder; nothing in it is executed."""
     from heedful.models.families import FAMILIES
-    from heedful.models.weights_file import stored_shapes
 
     config = check_model_folder(folder)
     family, file = FAMILIES[config.family], folder / "model.safetensors"
@@ -103,6 +103,17 @@ def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
         raise UserError(
             f"{file} has a token with the id {tokenizer.largest_id}, but config.json has {vocabulary} tokens"
         )
+
+
+def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor in a safetensors file, of which only the beginning is read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "np") as opened:
+            return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} is broken: {error}") from None
 
 
 def load_weights(folder: Path, model: nn.Module) -> None:
@@ -148,8 +159,6 @@ def _require_file(folder: Path, name: str) -> None:
 
 def read_config(folder: Path) -> ModelConfig:
     """The settings in a model folder's config.json."""
-    from heedful.models.families import FAMILIES
-
     file = folder / "config.json"
     data = read_json(file)
     if data.get("format") != FORMAT:
@@ -157,11 +166,11 @@ def read_config(folder: Path) -> ModelConfig:
             f"{file} has format {shown(data.get('format'))}; heedful {heedful.__version__} reads format {FORMAT}"
         )
     family = data.get("family")
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise UserError(f"{file}: its family is {shown(family)}, expected one of {', '.join(FAMILIES)}")
+    if not isinstance(family, str) or family not in FAMILY_SETTINGS:
+        raise UserError(f"{file}: its family is {shown(family)}, expected one of {', '.join(FAMILY_SETTINGS)}")
     try:
         data.setdefault("task", "translation")  # folders written before there were other tasks
-        model = from_dict(FAMILIES[family].settings, data.pop("model", None), "model")
+        model = from_dict(FAMILY_SETTINGS[family], data.pop("model", None), "model")
         if getattr(model, "vocabulary_size", None) is not None:  # images have none
             model.special_tokens.check(model.vocabulary_size, "model.special_tokens")
         config = replace(from_dict(ModelConfig, {**data, "model": None}), model=model)

@@ -12,17 +12,18 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files at the package's root.
 COMMON = {"errors", "config", "files", "lazy_names", "splitmix", "storage", "__version__"}
-USING = {"machine", "layers", "models", "text", "decoding"}
+USING = {"machine", "settings", "layers", "models", "text", "decoding"}
 MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {
     "machine": set(),
-    "core": set(),
-    "layers": set(),
-    "layers/positions": set(),
+    "core": {"machine", "settings", "text", "decoding"},
     "text": set(),
-    "presets": {"models", "training"},  # of the training its settings alone
+    "settings": {"text"},
+    "layers": {"settings"},
+    "layers/positions": {"settings"},
+    "presets": {"settings", "models", "training"},  # of the training its settings alone
     "prepared": {"text"},
-    "models": {"layers", "machine", "text"},
+    "models": {"settings", "layers", "machine", "text"},
     "inspection": {"layers", "machine"},
     "inspection/attention": {"layers", "machine"},
     "inspection/run": set(),

@@ -8,7 +8,6 @@ from pathlib import Path
 from heedful.cli.main import VERBS
 from heedful.cli.train import train
 
-PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
 HELP = [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
 HELP += [["train", kind, "--help"] for kind in train.commands]
 
@@ -60,16 +59,3 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     assert {file for task, file in files if task == "translation"}.isdisjoint(
         {"corpus", "data", "demo", "demo_corpus", "evaluation", "job", "pair_encoder", "pairs", "survey"}
     )
-
-
-def test_what_using_a_model_needs_is_imported_without_torch() -> None:
-    texts = [f"heedful.text.{path.stem}" for path in (PACKAGE / "text").glob("[a-z]*.py")]
-    abouts = [f"heedful.tasks.{path.parent.name}.about" for path in (PACKAGE / "tasks").glob("*/about.py")]
-    translation = ("answers", "lines", "pieces", "pipeline", "recent_answers", "segmentation")
-    others = ["decoding.hypothesis", "decoding.options", "inspection.attention.maps", "model_folder", "tasks.loading"]
-    others += ["tasks.registry", "tasks.remarks", *(f"tasks.translation.{name}" for name in translation)]
-    others += ["tasks.language_modeling.generation", "tasks.language_modeling.text_stream"]
-    program = "import sys\nfor name in sys.argv[1:]: __import__(name)\nprint('torch' in sys.modules)"
-    names = [*texts, *abouts, *(f"heedful.{name}" for name in others)]
-    result = subprocess.run([sys.executable, "-c", program, *names], check=True, capture_output=True)
-    assert result.stdout.split() == [b"False"]

@@ -9,8 +9,10 @@ import torch
 from PIL import Image
 
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.vision import Vision
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.vision import VisionConfig
 from heedful.text.tokenizer import Tokenizer
 from mutations import change
 

@@ -59,9 +59,10 @@ def test_a_broken_package_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_it_knows_what_the_package_requires() -> None:
-    from heedful.doctor.checks import EXTRAS, PACKAGES
+    from heedful.doctor.checks import EXTRAS, OLDEST_TORCH, PACKAGES
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {f"{name}>={oldest}" for name, (oldest, _) in PACKAGES.items()} == set(project["dependencies"])
+    assert project["optional-dependencies"]["train"] == [f"torch>={OLDEST_TORCH}"]
     for extra, packages in EXTRAS.items():
         assert {each.partition(">=")[0] for each in project["optional-dependencies"][extra]} == set(packages)

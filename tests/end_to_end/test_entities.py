@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.tokenizer import Tokenizer
 
 SENTENCES = [("red dog in the sea", "B-A I-A O B-B I-B"), ("the sun", "O B-A"), ("blue", "I-B")]

@@ -10,9 +10,10 @@ import pytest
 import heedful
 from heedful.cli.main import main
 from heedful.errors import UserError
-from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.text.tokenizer import Tokenizer
 
 

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 
 from heedful.cli.main import main
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.text.tokenizer import Tokenizer
 
 

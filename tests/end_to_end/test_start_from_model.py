@@ -15,16 +15,15 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoderConfig
 from heedful.models.families import FAMILIES
-from heedful.models.recurrent import RecurrentConfig
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer
 

@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.tokenizer import Tokenizer
 
 TEXT = "the red dog is in the sea, and the sun is blue."

@@ -5,13 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.positions import RelativeBucketPositions
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.recurrent import Recurrent
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation.task import TranslationModel
 
 VOCABULARY = 31

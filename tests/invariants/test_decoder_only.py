@@ -5,12 +5,14 @@ import torch
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.inspection.attention.recording import recording_view
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.layers.positions import RelativeBucketConfig, RelativeBucketPositions
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.layers.positions import RelativeBucketPositions
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.relative_buckets import RelativeBucketConfig
+from heedful.settings.stack import StackConfig
 
 VOCABULARY, T, END = 31, 41, 2
 

@@ -9,12 +9,15 @@ from torch import nn
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode, length_penalty
 from heedful.layers import int8_linear
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.layers.int8_linear import with_int8_weights
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
-from heedful.models.shortlist import Shortlist, ShortlistOutput
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.recurrent import Recurrent
+from heedful.models.shortlist import Shortlist
+from heedful.models.shortlist_output import ShortlistOutput
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.recurrent import RecurrentConfig
+from heedful.settings.stack import StackConfig
 
 START, END = 1, 2
 VOCABULARY = 131

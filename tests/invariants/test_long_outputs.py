@@ -8,16 +8,20 @@ import torch
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.layers import int8_linear
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.layers.int8_linear import with_int8_weights
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
-from heedful.models.shortlist import Shortlist, ShortlistOutput
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.recurrent import Recurrent
+from heedful.models.shortlist import Shortlist
+from heedful.models.shortlist_output import ShortlistOutput
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.recurrent import RecurrentConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import XLNetConfig
 
 pytestmark = pytest.mark.slow
 

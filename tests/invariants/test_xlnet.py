@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import XLNetConfig
 
 VOCABULARY, B, T = 31, 3, 7
 STACK = StackConfig(

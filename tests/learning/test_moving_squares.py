@@ -3,10 +3,11 @@
 import numpy as np
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.vision import Vision
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.data import ImageSet
 from heedful.tasks.image_classification.task import ImageTask

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import OrderConfig, XLNetConfig
 from heedful.prepared.folder import PreparedFolder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import OrderConfig, XLNetConfig
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.permutation import PermutationTask
 from heedful.tasks.language_modeling.task import LanguageTask, text_loss

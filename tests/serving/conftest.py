@@ -15,14 +15,18 @@ import pytest
 import torch
 
 from heedful.config import from_dict
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.vision import Vision
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
 from heedful.text.tokenizer import Tokenizer
 
 TEXTS = ["a red dog runs", "the sea is blue and the sun is red", "dog", "two birds and a house by the sea"]

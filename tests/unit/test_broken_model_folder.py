@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import heedful
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnlyConfig
 from heedful.models.families import FAMILIES
-from heedful.models.recurrent import RecurrentConfig
-from heedful.models.vision import VisionConfig
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.recurrent import RecurrentConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.text.tokenizer import Tokenizer
 from mutations import change, little_time_and_memory, mutated
 

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, load_model_folder, model_card, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.recurrent import Recurrent
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.recurrent import RecurrentConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.tokenizer import Tokenizer
 
 

@@ -10,12 +10,13 @@ import torch
 from padded_batches import Batch
 from training_loop import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE, Size, Step, serve_training
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.machine.memory import keep_freed_memory
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.prepared.batches import BucketedBatches
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation.task import TranslationBatch, translation_loss
 from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.averaging import MovingAverage

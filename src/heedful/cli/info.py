@@ -19,11 +19,14 @@ def info(model: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from heedful.model_folder import load_model_folder
+    from heedful.machine.torch_needed import has_torch
+    from heedful.model_folder import check_model_folder, load_model_folder, load_tokenizer, stored_shapes
     from heedful.models.parameter_count import parameter_table
 
-    loaded = load_model_folder(Path(model))
-    config = loaded.config
+    folder = Path(model)
+    config, shapes = check_model_folder(folder), stored_shapes(folder / "model.safetensors")
+    if has_torch():  # which can tell whether the weights fit the settings
+        load_model_folder(folder)
     rows = {"task": config.task.replace("_", " "), "family": config.family, "model": config.model.summary()}
     if config.task == "translation":
         rows["languages"] = f"{config.source_language or '?'} to {config.target_language or '?'}"
@@ -33,10 +36,10 @@ def info(model: str) -> None:
         rows["vectors"] = config.model.vectors_summary()
     if config.labels:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
-    if loaded.tokenizer is not None:
-        rows["vocabulary"] = f"{loaded.tokenizer.vocabulary_size:,}"
+    if config.has_tokenizer:
+        rows["vocabulary"] = f"{load_tokenizer(folder, config).vocabulary_size:,}"
     rows["made with"] = f"heedful {config.heedful_version}"
     table = Table(show_header=False)
-    for name, value in {**rows, **parameter_table(loaded.network)}.items():
+    for name, value in {**rows, **parameter_table(shapes)}.items():
         table.add_row(name, Text(value))
     Console(soft_wrap=True).print(table)

@@ -16,6 +16,7 @@ import heedful
 from heedful.cli.usage_errors import Commands, usage_message, within_a_line
 from heedful.errors import UserError
 from heedful.machine.memory import keep_freed_memory, out_of_memory
+from heedful.machine.torch_needed import is_about_torch, torch_missing
 from heedful.storage import storage_error
 
 # Verb -> one line of help; the file of the same name holds its command, and is imported when it is used.
@@ -53,6 +54,10 @@ class _Verbs(Commands):
             return super().invoke(context)
         except BrokenPipeError as error:
             raise _ReaderGoneError from error
+        except ModuleNotFoundError as error:
+            if not is_about_torch(error):
+                raise
+            raise torch_missing(f"`heedful {context.invoked_subcommand}`") from None
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)

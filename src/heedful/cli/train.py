@@ -12,6 +12,7 @@ from heedful.cli.options import DEVICE, with_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
+from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.declaration import Option, Training, resolve
 from heedful.tasks.registry import all_tasks
 
@@ -57,6 +58,7 @@ def command_of(training: Training) -> click.Command:
     return click.command(training.command, help=training.help, epilog=epilog)(command)
 
 
+@needs_torch("training")
 def run_job(training: Training, options: dict[str, Any]) -> None:
     """Train, and say what to do next."""
     run_config = requested_run(resolve(training.data), options)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.decoding.hypothesis import Decoded, Request
 from heedful.decoding.options import DecodingOptions
+from heedful.decoding.progress import Watch
 from heedful.decoding.seam import DecodingModel
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import TokenScores
@@ -30,10 +31,6 @@ SHARE_TO_GATHER = 1 / 8
 STEPS_TO_GATHER = 4
 
 
-# Told of a sentence after each step with which it is not done; False gives it up there and then.
-Watch = Callable[["SentenceProgress"], bool]
-
-
 class Selection(Protocol):
     """A way to choose the next tokens; `first_rows` rows of a sentence run from the start."""
 
@@ -44,8 +41,8 @@ class Selection(Protocol):
 
 
 @dataclass(frozen=True)
-class SentenceProgress:
-    """What there is of a sentence right after a step: its best hypothesis so far."""
+class SlotProgress:
+    """What there is of the sentence in a slot right after a step: its best hypothesis so far."""
 
     index: int
     slot: int
@@ -243,7 +240,7 @@ class Lane:
         for index, watch in list(self.watches.items()):
             slot = self._slot(index)
             assert slot is not None
-            if not watch(SentenceProgress(index, slot, self.slots, scores)):
+            if not watch(SlotProgress(index, slot, self.slots, scores)):
                 self.cancel(index)
 
     def _children(self, scores: TokenScores) -> Children:

@@ -10,8 +10,9 @@ import torch
 
 from heedful.decoding.beam import BeamSearch
 from heedful.decoding.hypothesis import Decoded, Request
-from heedful.decoding.lane import Lane, LaneEntry, Room, Selection, Watch
+from heedful.decoding.lane import Lane, LaneEntry, Room, Selection
 from heedful.decoding.options import DecodingOptions
+from heedful.decoding.progress import Watch
 from heedful.decoding.sampling import Sampler
 from heedful.decoding.seam import DecodingModel
 from heedful.errors import UserError

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from heedful.models.shortlist import OwnColumns
+from heedful.models.shortlist_output import OwnColumns
 from heedful.text.special_tokens import SpecialTokens
 
 

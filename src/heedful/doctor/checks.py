@@ -17,6 +17,7 @@ import heedful
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.memory import memory_limit
+from heedful.machine.torch_needed import has_torch
 
 OLDEST_PYTHON = (3, 11)
 LEAST_MEMORY = 2**30
@@ -24,7 +25,6 @@ LEAST_DISK = 2**30
 GIBIBYTE = 2**30
 # Package -> the oldest version that works, and the module that it is imported as.
 PACKAGES = {
-    "torch": ("2.5", "torch"),
     "numpy": ("1.26", "numpy"),
     "tokenizers": ("0.20", "tokenizers"),
     "safetensors": ("0.4.3", "safetensors"),
@@ -36,8 +36,15 @@ PACKAGES = {
     "sacrebleu": ("2.4", "sacrebleu"),
     "charset-normalizer": ("3.1", "charset_normalizer"),
 }
+# The oldest version of torch that works; those who do not train can do without it.
+OLDEST_TORCH = "2.5"
 # What needs it -> the packages that it needs; all of them can be missing.
-EXTRAS = {"serve": ("fastapi", "pydantic", "uvicorn"), "demo": ("babel",), "ctranslate2": ("ctranslate2",)}
+EXTRAS = {
+    "train": ("torch",),
+    "serve": ("fastapi", "pydantic", "uvicorn"),
+    "demo": ("babel",),
+    "ctranslate2": ("ctranslate2",),
+}
 
 
 @dataclass(frozen=True)
@@ -57,13 +64,15 @@ def check_machine() -> Iterator[Check]:
     yield Check("python", sys.version_info >= OLDEST_PYTHON, f"{version}, {sys.executable}", f"install Python {newer}")
     yield Check("heedful", True, f"{heedful.__version__}, {Path(heedful.__file__).parent}")
     packages = [_package(name, *needed) for name, needed in PACKAGES.items()]
+    if has_torch():
+        packages.append(_package("torch", OLDEST_TORCH, "torch"))
     yield from packages
     yield from (_extra(name, needed) for name, needed in EXTRAS.items())
-    if packages[0].ok:
+    if has_torch() and packages[-1].ok:
         yield from _devices()
     yield _memory()
     yield _disk(Path.cwd())
-    if all(each.ok for each in packages):
+    if has_torch() and all(each.ok for each in packages):
         yield from _self_test()
 
 

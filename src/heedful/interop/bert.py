@@ -7,11 +7,11 @@ from torch import Tensor
 from heedful.config import shown
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors, activation, label_names
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.encoder_only import EncoderOnlyConfig, Head
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig, Head
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import SpecialTokens
 
 TASKS: dict[Head, str] = {

@@ -9,12 +9,14 @@ import numpy as np
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig
+from heedful.layers.blocks import CrossBlock, SelfBlock
 from heedful.layers.feed_forward import FeedForward
 from heedful.layers.multi_head_attention import AttentionHeads
 from heedful.layers.positions import PositionScheme, scheme_of
 from heedful.model_folder import LoadedModel
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 
 # Our names of the activations, and CTranslate2's; SwiGLU is the same function on one half of two.
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH", "swiglu": "SWISH"}

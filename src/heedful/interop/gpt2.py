@@ -6,11 +6,11 @@ from torch import Tensor
 
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors, activation
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.decoder_only import DecoderOnlyConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import SpecialTokens
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 
 from heedful.config import shown
 from heedful.interop.foreign_config import ForeignConfig
-from heedful.models.vision import PixelConfig, ScalingConfig, ScalingFilter
+from heedful.settings.vision import PixelConfig, ScalingConfig, ScalingFilter
 
 # By Pillow's numbers, which are those of `resample`.
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")

@@ -8,12 +8,13 @@ from torch import Tensor
 from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors, activation
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.layers.positions import PositionSizes, SinusoidHalvesPositions
-from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.layers.positions import SinusoidHalvesPositions
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.position_scheme import PositionSizes
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import SpecialTokens
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from heedful.config import read_json, read_json_value, shown
 from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
-from heedful.models.encoder_only import Pooling, VectorConfig
+from heedful.settings.encoder_only import Pooling, VectorConfig
 
 MODULES = "modules.json"
 # By the name of the library's flag, and of its newer setting `pooling_mode`.

@@ -9,10 +9,10 @@ from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.image_processor import read_pixels, read_scaling
 from heedful.interop.mapping import Imported, Tensors, activation, label_names
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.vision import VisionConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
 
 
 def convert(config: ForeignConfig, tensors: Tensors) -> Imported:

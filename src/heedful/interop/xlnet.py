@@ -9,10 +9,10 @@ from heedful.config import shown
 from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors, activation
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
 
 # No configuration says how long the segments of the training were; the paper's had 512 tokens.

@@ -1,36 +1,8 @@
-"""The parts that models are built from, each of which can be used by itself; nothing here knows of models."""
+"""The parts that models are built from, each of which can be used by itself; nothing here knows of models.
 
-from heedful.layers.attention import AttentionConfig, attend_explicit, attend_fused, attention_weights
-from heedful.layers.blocks import CrossBlock, PostNorm, PreNorm, SelfBlock, StackConfig
-from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.masks import causal_mask, padding_mask
-from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention
-from heedful.layers.positions import PositionConfig, PositionScheme, PositionSizes, make_positions
-from heedful.layers.stacks import Decoder, Encoder
+They are imported when they are first used.
+"""
 
-__all__ = [
-    "AttentionConfig",
-    "CrossBlock",
-    "Decoder",
-    "EmbeddingConfig",
-    "Encoder",
-    "FeedForward",
-    "FeedForwardConfig",
-    "MultiHeadAttention",
-    "PositionConfig",
-    "PositionScheme",
-    "PositionSizes",
-    "PostNorm",
-    "PreNorm",
-    "SelfAttention",
-    "SelfBlock",
-    "StackConfig",
-    "TokenEmbedding",
-    "attend_explicit",
-    "attend_fused",
-    "attention_weights",
-    "causal_mask",
-    "make_positions",
-    "padding_mask",
-]
+from heedful.lazy_names import lazy_names
+
+__all__, __getattr__ = lazy_names(__file__, __name__)

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from heedful.config import require
 from heedful.layers.dropout import Dropout
 from heedful.layers.positions import PositionScheme
-
-
-@dataclass(frozen=True)
-class EmbeddingConfig:
-    """How tokens enter a model: scaled as in the paper; with `segments` kinds of segment and a norm as in BERT."""
-
-    scaled: bool = True
-    segments: int = 0
-    norm: bool = False
-    norm_epsilon: float = 1e-12
-
-    def __post_init__(self) -> None:
-        require(self.segments, "segments", 0)
-        require(self.norm_epsilon, "norm_epsilon", 0)
+from heedful.settings.embedding import EmbeddingConfig
 
 
 class TokenEmbedding(nn.Module):

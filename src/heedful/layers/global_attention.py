@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from heedful.layers.attention import AttentionLayer, Scoring
-
-GlobalScoring = Literal["additive", "general", "dot"]
+from heedful.settings.recurrent import GlobalScoring
 
 
 class GlobalAttention(AttentionLayer):

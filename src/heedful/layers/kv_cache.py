@@ -18,8 +18,6 @@ from heedful.layers.masks import added_to_scores
 KEY_MULTIPLE = 16
 # A linear layer over fewer rows takes another kernel, whose sums come out differently in the last bit.
 FEWEST_ROWS = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 4
-# Tables of positions have lengths that are multiples of this; models are stored with them.
-TABLE_MULTIPLE, SHORTEST_TABLE = 8, 16
 
 
 def with_enough_rows(x: Tensor) -> Tensor:
@@ -31,11 +29,6 @@ def with_enough_rows(x: Tensor) -> Tensor:
 def padded_length(length: int) -> int:
     """The number of keys to attend over when the longest row has `length` of them."""
     return max(1, -(-length // KEY_MULTIPLE)) * KEY_MULTIPLE
-
-
-def table_length(length: int) -> int:
-    """The number of positions in the table of a model for sequences of up to `length`."""
-    return max(SHORTEST_TABLE, -(-length // TABLE_MULTIPLE) * TABLE_MULTIPLE)
 
 
 @dataclass

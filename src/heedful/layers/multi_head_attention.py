@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig, AttentionLayer, Scoring
+from heedful.layers.attention import AttentionLayer, Scoring
 from heedful.layers.masks import by_head, window_mask
-from heedful.layers.positions import PositionScheme, PositionSizes
+from heedful.layers.positions import PositionScheme
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.position_scheme import PositionSizes
 
 
 def split_heads(packed_BTX: Tensor, *parts: tuple[int, int]) -> list[Tensor]:

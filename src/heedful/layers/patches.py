@@ -9,10 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
-def patch_grid(size: Sequence[int], patch_size: Sequence[int]) -> tuple[int, ...]:
-    """The number of patches along each axis; a last one that is cut off counts."""
-    return tuple(-(-length // patch) for length, patch in zip(size, patch_size, strict=True))
+from heedful.settings.patch_grid import patch_grid
 
 
 def cut_patches(pixels: Tensor, patch_size: Sequence[int], window: Sequence[int] | None = None) -> Tensor:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
-CellName = Literal["lstm", "gru"]
+from heedful.settings.recurrent import CellName
 
 
 class RecurrentLayer(nn.Module):

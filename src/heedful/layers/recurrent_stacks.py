@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from heedful.config import require
 from heedful.layers.dropout import Dropout
-from heedful.layers.global_attention import GlobalAttention, GlobalScoring
-from heedful.layers.recurrent import BidirectionalLayer, CellName, RecurrentLayer, reversal
-
-
-@dataclass(frozen=True)
-class RecurrentStackConfig:
-    """The settings of a stack of recurrent layers; dropout comes behind each, and all but the first are residual."""
-
-    num_layers: int = 2
-    dropout: float = 0.2
-
-    def __post_init__(self) -> None:
-        require(self.num_layers, "num_layers", 1)
-        require(self.dropout, "dropout", 0, 1)
+from heedful.layers.global_attention import GlobalAttention
+from heedful.layers.recurrent import BidirectionalLayer, RecurrentLayer, reversal
+from heedful.settings.recurrent import CellName, GlobalScoring, RecurrentStackConfig
 
 
 class BidirectionalEncoder(nn.Module):

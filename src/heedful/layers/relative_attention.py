@@ -12,11 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig, Score, attend_explicit
-from heedful.layers.blocks import PostNorm, StackConfig
+from heedful.layers.attention import Score, attend_explicit
+from heedful.layers.blocks import PostNorm
 from heedful.layers.feed_forward import FeedForward
 from heedful.layers.kv_cache import LayerCache
 from heedful.layers.multi_head_attention import split_heads
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.stack import StackConfig
 
 Stream = Literal["content", "query"]
 STREAMS: tuple[Stream, ...] = ("content", "query")

@@ -9,9 +9,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from heedful.layers.blocks import CrossBlock, SelfBlock, StackConfig, final_norm, initialise
+from heedful.layers.blocks import CrossBlock, SelfBlock, final_norm, initialise
 from heedful.layers.multi_head_attention import StepCache
-from heedful.layers.positions import PositionConfig, PositionScheme, PositionSizes, make_positions
+from heedful.layers.positions import PositionScheme, make_positions
+from heedful.settings.position_scheme import PositionConfig
+from heedful.settings.stack import StackConfig, position_sizes
 
 
 class SelfStack(nn.ModuleList):
@@ -106,12 +108,6 @@ def quieten(blocks: SelfStack | CrossStack) -> None:
     for output in outputs:
         assert isinstance(output, nn.Linear)
         output.weight.mul_(len(outputs) ** -0.5)
-
-
-def position_sizes(width: int, config: StackConfig, length: int, *, causal: bool = False) -> PositionSizes:
-    """What a position scheme needs to know of a stack."""
-    attention = config.attention
-    return PositionSizes(width, attention.width_per_head(width), length, attention.num_heads, causal)
 
 
 def stack_positions(

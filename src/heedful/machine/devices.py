@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
+from heedful.machine.torch_needed import has_torch, torch_missing
+
+if TYPE_CHECKING:
+    import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Device(Protocol):
+    """What a model computes on, such as a device of torch."""
+
+    @property
+    def type(self) -> str:
+        """Its kind: cpu, cuda or mps."""
+
+
 def choose_device(name: str) -> torch.device:
     """The device of that name; `auto` is the best one that there is."""
+    import torch
+
     present = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -33,9 +46,23 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def device_type(name: str) -> str:
+    """The kind of the device of that name; without torch there is the CPU alone."""
+    if has_torch():
+        return choose_device(name).type
+    if name not in ("auto", "cpu"):
+        raise torch_missing(f"the device {name!r}")
+    return "cpu"
+
+
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
     """Treat numbers too small for their format as zero, in this thread: operations on them take ten times as long."""
+    if "torch" not in sys.modules:  # nothing that torch computes
+        yield
+        return
+    import torch
+
     already = float(torch.tensor(1e-40) * 1.0) == 0.0
     torch.set_flush_denormal(True)
     try:
@@ -46,7 +73,12 @@ def flushed_denormals() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread, where a sentence's result does not depend on what it is batched with."""
+    """Let torch compute on one thread, where a sentence's result does not depend on what it is batched with."""
+    if "torch" not in sys.modules:
+        yield
+        return
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -68,12 +100,14 @@ def side_by_side_on(cores: int) -> Iterator[None]:
         _cores_to_use.reset(token)
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: torch.device) -> Iterator[Result]:
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: Device) -> Iterator[Result]:
     """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
 
     So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
     No more items are drawn than are worked on soon.
     """
+    import torch
+
     cores = _cores_to_use.get() or (available_cores() if torch.get_num_threads() > 1 else 1)
     workers = cores if device.type == "cpu" else 1
 
@@ -81,7 +115,7 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: 
         with torch.inference_mode():
             return work(item)
 
-    with ThreadPoolExecutor(workers, initializer=_start_worker) as pool:
+    with ThreadPoolExecutor(workers, initializer=hold_to_one_thread) as pool:
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(compute, item))
@@ -91,11 +125,16 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: 
             yield waiting.popleft().result()
 
 
-def _start_worker() -> None:
+def hold_to_one_thread() -> None:
+    """Let torch compute on one thread from now on, and treat numbers too small for their format as zero."""
+    import torch
+
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
 
 
 def supports_bf16(device: torch.device) -> bool:
     """Whether bf16 is worth it on this device; on CPUs it is slower than fp32 where it is emulated."""
+    import torch
+
     return device.type == "cuda" and torch.cuda.is_bf16_supported()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import known_size, require
+from heedful.config import known_size
 from heedful.layers.attention import Attend
-from heedful.layers.blocks import StackConfig, final_norm, initialise
-from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
+from heedful.layers.blocks import final_norm, initialise
+from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import FEWEST_ROWS, KeyValueCache, LayerCache, padded_length, rows_of, with_enough_rows
-from heedful.layers.positions import Positions
 from heedful.layers.stacks import quieten, self_stack, stack_positions
+from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.text.special_tokens import SpecialTokens
 
 
@@ -78,37 +78,6 @@ class CausalState:
             self.cache.copy_rows(rows_of(new, self.beam), rows_of(old, self.beam))
         self.num_sentences = len(slots)
         self.cache.positions[self.num_sentences * self.beam :] = 0
-
-
-@dataclass(frozen=True)
-class DecoderOnlyConfig:
-    """The settings of a decoder-only model; `max_length` is its context.
-
-    The vocabulary's size is that of the tokenizer, and None until that is there.
-    """
-
-    vocabulary_size: int | None = None
-    width: int = 768
-    max_length: int = 1024
-    positions: Positions = "learned"
-    tied_output: bool = True
-    embedding: EmbeddingConfig = field(default_factory=lambda: EmbeddingConfig(scaled=False))
-    stack: StackConfig = field(default_factory=lambda: StackConfig(norm="pre"))
-    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
-
-    def __post_init__(self) -> None:
-        require(1 if self.vocabulary_size is None else self.vocabulary_size, "vocabulary_size", 1)
-        require(self.width, "width", 1)
-        require(self.max_length, "max_length", 2)
-
-    def summary(self) -> str:
-        """The settings that matter most, in words."""
-        layers = f"{self.stack.num_layers} layers, width {self.width}, {self.stack.summary()}"
-        return f"{layers}, {self.positions} positions, context {self.max_length:,}"
-
-    def activation_bytes(self) -> int:
-        """Bytes that one token needs in training."""
-        return self.stack.activation_bytes(self.width, self.max_length, 1, self.positions)
 
 
 class DecoderOnly(nn.Module):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.config import known_size, require
+from heedful.config import known_size
 from heedful.layers.attention import Attend
-from heedful.layers.blocks import StackConfig, final_norm, initialise
-from heedful.layers.embeddings import EmbeddingConfig, TokenEmbedding
-from heedful.layers.kv_cache import padded_length, table_length, with_enough_rows
+from heedful.layers.blocks import final_norm, initialise
+from heedful.layers.embeddings import TokenEmbedding
+from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
-from heedful.layers.positions import Positions
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
-from heedful.models.shortlist import ShortlistOutput
+from heedful.models.shortlist_output import ShortlistOutput
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.position_scheme import table_length
 from heedful.text.special_tokens import SpecialTokens
 
 
@@ -113,44 +114,6 @@ class EncoderDecoderState:
             if self.columns:
                 self.columns.copy_sentences(new, old)
         self.num_sentences = len(slots)
-
-
-@dataclass(frozen=True)
-class EncoderDecoderConfig:
-    """The settings of an encoder-decoder; `max_length` is that of the longest sequence in training.
-
-    The vocabulary's size is that of the tokenizer, and None until that is there.
-    """
-
-    vocabulary_size: int | None = None
-    width: int = 512
-    max_length: int = 256
-    positions: Positions = "sinusoidal"
-    shared_embeddings: bool = True
-    tied_output: bool = True
-    encoder: StackConfig = field(default_factory=StackConfig)
-    decoder: StackConfig = field(default_factory=StackConfig)
-    output_bias: bool = False
-    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
-    special_tokens: SpecialTokens = field(default_factory=SpecialTokens)
-
-    def __post_init__(self) -> None:
-        require(1 if self.vocabulary_size is None else self.vocabulary_size, "vocabulary_size", 1)
-        require(self.width, "width", 1)
-        require(self.max_length, "max_length", 1)
-
-    def summary(self) -> str:
-        """The settings that matter most, in words."""
-        layers = f"{self.encoder.num_layers}+{self.decoder.num_layers}"
-        return f"{layers} layers, width {self.width}, {self.encoder.summary()}, {self.positions} positions"
-
-    def activation_bytes(self) -> int:
-        """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts."""
-        stacks = ((self.encoder, 1), (self.decoder, 2))
-        return max(
-            stack.activation_bytes(self.width, self.max_length, attentions, self.positions)
-            for stack, attentions in stacks
-        )
 
 
 class EncoderDecoder(nn.Module):

@@ -1,4 +1,4 @@
-"""The families of models: for each the class of its settings and the class that builds it."""
+"""The families of models: the class that builds each of them from its settings."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from torch import nn
 
 from heedful.config import shown
 from heedful.errors import UserError
-from heedful.layers.positions import scheme_of
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.recurrent import Recurrent
 from heedful.models.unfilled import Unfilled
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.vision import Vision
 from heedful.models.weights_file import check_shapes
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.positions import traits_of
 
 # Numbers in a table of positions that any model may have; one with more weights may have as many as these.
 MOST_COMPUTED = 2**23
@@ -32,7 +31,6 @@ MOST_COMPUTED = 2**23
 class Family:
     """A kind of model."""
 
-    settings: type[Any]
     build: Callable[[Any], nn.Module]
 
     def build_without_memory(self, settings: Any) -> nn.Module:
@@ -76,14 +74,15 @@ def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
 def _computed(settings: Any) -> int:
     """Numbers in the table that a scheme of positions computes, at most."""
     positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and scheme_of(positions).computes_table else 0
+    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
 
 
+# By the names of `FAMILY_SETTINGS` in `settings/families.py`.
 FAMILIES = {
-    "encoder_decoder": Family(EncoderDecoderConfig, EncoderDecoder),
-    "decoder_only": Family(DecoderOnlyConfig, DecoderOnly),
-    "encoder_only": Family(EncoderOnlyConfig, EncoderOnly),
-    "recurrent": Family(RecurrentConfig, Recurrent),
-    "xlnet": Family(XLNetConfig, XLNet),
-    "vision": Family(VisionConfig, Vision),
+    "encoder_decoder": Family(EncoderDecoder),
+    "decoder_only": Family(DecoderOnly),
+    "encoder_only": Family(EncoderOnly),
+    "recurrent": Family(Recurrent),
+    "xlnet": Family(XLNet),
+    "vision": Family(Vision),
 }

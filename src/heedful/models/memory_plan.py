@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import torch
-
 from heedful.machine.cores import available_cores
+from heedful.machine.devices import Device
 from heedful.machine.memory import memory_limit
 
 
@@ -21,7 +20,7 @@ class DecodingMemory(Protocol):
     """A model that knows how much memory its decoding takes."""
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> Device:
         """Where the model computes."""
 
     def decoding_bytes(self, rows: int, length: int) -> int:
@@ -32,12 +31,16 @@ class DecodingMemory(Protocol):
 SLOT_LENGTH = 120
 
 
-def free_memory(device: torch.device) -> int:
+def free_memory(device: Device) -> int:
     """Bytes that may be taken on a device."""
-    return torch.cuda.mem_get_info()[0] if device.type == "cuda" else memory_limit()
+    if device.type != "cuda":
+        return memory_limit()
+    import torch
+
+    return torch.cuda.mem_get_info()[0]
 
 
-def tokens_that_fit(model: ModelSettings, parameters: int, device: torch.device, workers: int) -> int:
+def tokens_that_fit(model: ModelSettings, parameters: int, device: Device, workers: int) -> int:
     """Tokens whose activations fit into half of the memory that so many parameters leave free."""
     # Parameters, their gradient, two moments, a moving average, and the gradient that each worker makes.
     free = free_memory(device) - (5 + workers) * 4 * parameters
@@ -51,6 +54,6 @@ def sentences_that_fit(model: DecodingMemory, rows: int, longest: int | None) ->
     return max(1, int(memory_share(model.device) / sentence))
 
 
-def memory_share(device: torch.device) -> float:
+def memory_share(device: Device) -> float:
     """Bytes: a quarter of what one of the processes may take that compute on a device."""
     return 0.25 * free_memory(device) / (available_cores() if device.type == "cpu" else 1)

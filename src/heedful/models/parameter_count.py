@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from torch import nn
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from heedful.layers.blocks import StackConfig
-from heedful.layers.kv_cache import table_length
-from heedful.layers.positions import config_of, scheme_of
-from heedful.layers.stacks import position_sizes
-from heedful.models.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.position_scheme import table_length
+from heedful.settings.positions import config_of, traits_of
+from heedful.settings.stack import StackConfig, position_sizes
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # The paper's Table 3 (ours at a shared vocabulary of 37,000 come to 63.1 and 214.2 million).
 PUBLISHED_MILLIONS = {"translation_base": "65", "translation_big": "213"}
@@ -31,7 +35,7 @@ def formula(config: EncoderDecoderConfig) -> int:
 
 def _position_formula(config: EncoderDecoderConfig, stack: StackConfig) -> int:
     sizes = position_sizes(config.width, stack, table_length(config.max_length + 1))
-    return scheme_of(config.positions).num_parameters(sizes, config_of(config.positions))
+    return traits_of(config.positions).num_parameters(sizes, config_of(config.positions))
 
 
 def stack_formula(width: int, config: StackConfig, attentions: int) -> int:
@@ -61,10 +65,15 @@ def counted(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def parameter_table(model: nn.Module) -> dict[str, str]:
+def counted_in(shapes: Mapping[str, Sequence[int]]) -> int:
+    """The number of parameters of a model with weights of these shapes."""
+    return sum(math.prod(shape) for shape in shapes.values())
+
+
+def parameter_table(shapes: Mapping[str, Sequence[int]]) -> dict[str, str]:
     """The count by the model's top-level parts, to be shown."""
     groups: dict[str, int] = {}
-    for name, parameter in model.named_parameters():
+    for name, shape in shapes.items():
         part = name.split(".")[0].removesuffix("_norm").removesuffix("_embedding")
-        groups[part] = groups.get(part, 0) + parameter.numel()
-    return {"parameters": f"{counted(model):,}", **{f"  {part}": f"{count:,}" for part, count in groups.items()}}
+        groups[part] = groups.get(part, 0) + math.prod(shape)
+    return {"parameters": f"{counted_in(shapes):,}", **{f"  {part}": f"{count:,}" for part, count in groups.items()}}

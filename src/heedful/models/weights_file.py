@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -40,17 +39,6 @@ def check_shapes(model: nn.Module, shapes: Mapping[str, Sequence[int]]) -> None:
     for name, shape in expected.items():
         if shape != tuple(shapes[name]):
             raise UserError(f"the weights do not fit the model: {name} is {tuple(shapes[name])}, expected {shape}")
-
-
-def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor in a safetensors file, of which only the beginning is read."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, "pt") as opened:
-            return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{file} is broken: {error}") from None
 
 
 def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parameter, Tensor]]:

@@ -27,7 +27,7 @@ from heedful.layers.relative_attention import (
     step_sight,
 )
 from heedful.models.decoder_only import CausalState, PrefilledPrompts
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
 
 

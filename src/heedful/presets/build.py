@@ -9,9 +9,10 @@ from torch import nn
 from heedful.config import from_dict, merge, nearest
 from heedful.errors import UserError
 from heedful.models.families import FAMILIES
-from heedful.models.vision import VisionConfig
 from heedful.presets import PRESETS
 from heedful.presets.preset import Preset, given_settings
+from heedful.settings.families import FAMILY_SETTINGS
+from heedful.settings.vision import VisionConfig
 
 
 def preset(name: str) -> Preset:
@@ -24,8 +25,7 @@ def preset(name: str) -> Preset:
 def build(name: str, **settings: Any) -> nn.Module:
     """A fresh model of a preset, with settings of one's own: `build("translation_base", vocabulary_size=37000)`."""
     found = preset(name)
-    family = FAMILIES[found.family]
-    config = from_dict(family.settings, merge(given_settings(found)["model"], settings))
+    config = from_dict(FAMILY_SETTINGS[found.family], merge(given_settings(found)["model"], settings))
     if isinstance(config, VisionConfig) and config.num_classes is None:
         raise UserError(f"{name} needs to know how many classes there are: give num_classes")
-    return family.build(config)
+    return FAMILIES[found.family].build(config)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.config import from_dict, to_dict
-from heedful.models.families import FAMILIES
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.training.config import TrainingConfig
 
 Settings = dict[str, Any]
@@ -29,7 +29,7 @@ class Preset:
 def make_preset(family: str, model: Settings, training: Settings) -> Preset:
     """A preset that sets these; a setting that does not exist is an error."""
     given = tuple(_names({"model": model, "training": training}))
-    settings = from_dict(FAMILIES[family].settings, model, "model")
+    settings = from_dict(FAMILY_SETTINGS[family], model, "model")
     return Preset(family, settings, from_dict(TrainingConfig, training, "training"), given)
 
 

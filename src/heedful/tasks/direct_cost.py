@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.settings.positions import traits_of
 
 # Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
 MOST_PATCHES = 2**12
@@ -38,7 +39,7 @@ def size_of_attention(pipeline: Any, text: str, options: dict[str, Any]) -> int:
         weights = _heads(settings.encoder) * source**2 + _heads(settings.decoder) * (target**2 + target * source)
     elif hasattr(settings, "stack"):
         read = source + target
-        extends = getattr(getattr(pipeline.model, "positions", None), "extends", False)
+        extends = hasattr(settings, "positions") and traits_of(settings.positions).extends
         weights = _heads(settings.stack) * (read if extends else min(read, longest)) ** 2
     else:  # of a recurrent model
         weights = target * source

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from heedful.errors import UserError
+from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import load_model_folder
 from heedful.tasks.declaration import resolve
 from heedful.tasks.registry import all_tasks
@@ -21,6 +22,7 @@ Precision = Literal["fp32", "int8"]
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
 
 
+@needs_torch("loading a model")
 def load(
     path: str | Path,
     device: str = "auto",

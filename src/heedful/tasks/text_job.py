@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 from torch import nn
 
 from heedful.config import merge
-from heedful.models.encoder_only import Head
+from heedful.settings.encoder_only import Head
 from heedful.tasks.job import Choice
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.text.tokenizer import Tokenizer

@@ -17,6 +17,7 @@ from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.preset import given_settings
 from heedful.presets.recipes import budget_recipe
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.run_config import RunConfig
@@ -93,7 +94,7 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     return ResolvedRun(
         chosen.family,
         preset,
-        from_dict(FAMILIES[chosen.family].settings, merged["model"], "model"),
+        from_dict(FAMILY_SETTINGS[chosen.family], merged["model"], "model"),
         from_dict(TrainingConfig, merged["training"], "training"),
     )
 

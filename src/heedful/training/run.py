@@ -16,9 +16,8 @@ import torch
 from heedful.config import merge
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals
-from heedful.model_folder import ModelConfig, check_model_folder, save_model_folder
+from heedful.model_folder import ModelConfig, check_model_folder, save_model_folder, stored_shapes
 from heedful.models.families import FAMILIES
-from heedful.models.weights_file import stored_shapes
 from heedful.storage import storage_error, writing
 from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings

@@ -11,7 +11,7 @@ from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.machine.devices import choose_device
 from heedful.model_folder import ModelConfig
-from heedful.models.families import FAMILIES
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Choice, PreparedJob
 from heedful.training.description import describe, describe_extension
 from heedful.training.extension import Extension, check_extension
@@ -47,7 +47,7 @@ def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
     try:
         saved = from_dict(SavedRun, content["saved"])
         resolved = saved.resolved
-        resolved = replace(resolved, model=from_dict(FAMILIES[resolved.family].settings, resolved.model))
+        resolved = replace(resolved, model=from_dict(FAMILY_SETTINGS[resolved.family], resolved.model))
         asked = {**content["requested"]}
         run = replace(run, data=with_saved_names(run.data, asked))
     except (UserError, KeyError, TypeError) as error:

@@ -12,12 +12,13 @@ from heedful.cli.export import export
 from heedful.errors import UserError
 from heedful.interop import ctranslate2_export
 from heedful.interop.ctranslate2_export import SENTENCES, export_folder
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.model_folder import ModelConfig, model_card, save_model_folder
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 ctranslate2 = pytest.importorskip("ctranslate2")

@@ -4,16 +4,12 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import (
-    AttentionConfig,
-    Scoring,
-    attend_explicit,
-    attend_fused,
-    attention_weights,
-)
+from heedful.layers.attention import Scoring, attend_explicit, attend_fused, attention_weights
 from heedful.layers.blockwise_attention import mixed
 from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttention
-from heedful.layers.positions import PositionScheme, PositionSizes
+from heedful.layers.positions import PositionScheme
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.position_scheme import PositionSizes
 
 B, H, T, S, K, V = 3, 5, 7, 11, 13, 17
 

@@ -2,10 +2,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import PostNorm, PreNorm, SelfBlock, StackConfig
-from heedful.layers.feed_forward import FeedForward, FeedForwardConfig
-from heedful.layers.positions import PositionScheme, PositionSizes
+from heedful.layers.blocks import PostNorm, PreNorm, SelfBlock
+from heedful.layers.feed_forward import FeedForward
+from heedful.layers.positions import PositionScheme
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.position_scheme import PositionSizes
+from heedful.settings.stack import StackConfig
 
 
 def test_post_norm_is_the_formula_of_the_paper() -> None:

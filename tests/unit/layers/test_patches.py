@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.layers.patches import PatchEmbedding, cut_patches, patch_grid, resize_windows
+from heedful.layers.patches import PatchEmbedding, cut_patches, resize_windows
+from heedful.settings.patch_grid import patch_grid
 
 CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 

@@ -6,19 +6,16 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig, Scoring, attend_explicit, attend_fused
+from heedful.layers.attention import Scoring, attend_explicit, attend_fused
 from heedful.layers.blockwise_attention import attend_in_step
 from heedful.layers.masks import added_to_scores
 from heedful.layers.multi_head_attention import SelfAttention
-from heedful.layers.positions import (
-    SCHEMES,
-    AlibiPositions,
-    PositionSizes,
-    RelativeBucketConfig,
-    RelativeBucketPositions,
-)
+from heedful.layers.positions import SCHEMES, AlibiPositions, RelativeBucketPositions
 from heedful.layers.positions.alibi import alibi_slopes
 from heedful.layers.positions.relative_buckets import relative_buckets
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.position_scheme import PositionSizes
+from heedful.settings.relative_buckets import RelativeBucketConfig
 
 B, H, T, S, K = 3, 5, 7, 11, 13
 BIASED = [name for name, scheme in SCHEMES.items() if scheme.uses("bias")]

@@ -4,17 +4,12 @@ import pytest
 
 from heedful.config import from_dict, to_dict
 from heedful.errors import UserError
-from heedful.layers.positions import (
-    SCHEMES,
-    PositionConfig,
-    PositionScheme,
-    PositionSizes,
-    RotaryConfig,
-    RotaryScaling,
-    config_of,
-    make_positions,
-)
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.layers.positions import SCHEMES, PositionScheme, make_positions
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.position_scheme import PositionConfig, PositionSizes, SchemeTraits
+from heedful.settings.positions import POSITION_SCHEMES, config_of, traits_of
+from heedful.settings.rotary import RotaryConfig, RotaryScaling
 
 
 def read(positions: object) -> DecoderOnlyConfig:
@@ -62,11 +57,23 @@ def test_mistakes_in_python_are_named_too() -> None:
         DecoderOnly(DecoderOnlyConfig(11, 12, 7, PositionConfig("rotary")))
 
 
-def test_a_new_scheme_is_a_class_and_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_of_schemes_is_what_they_do() -> None:
+    assert list(POSITION_SCHEMES) == list(SCHEMES)
+    for name, scheme in SCHEMES.items():
+        traits, sizes = traits_of(name), PositionSizes(12, 4, 7, 3)
+        made = make_positions(name, sizes)
+        assert traits.extends == made.extends and traits.adds_bias == scheme.uses("bias")
+        assert traits.num_parameters(sizes, config_of(name)) == sum(each.numel() for each in made.parameters())
+        tables = [each for each in made.buffers() if len(each) == sizes.length]
+        assert traits.computes_table == bool(tables)
+
+
+def test_a_new_scheme_is_a_class_and_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(PositionScheme):
         def add(self, x_BTD, positions):
             return x_BTD + positions[..., None]
 
+    monkeypatch.setitem(POSITION_SCHEMES, "mine", SchemeTraits())
     monkeypatch.setitem(SCHEMES, "mine", Mine)
     assert isinstance(DecoderOnly(read("mine")).positions, Mine)
     assert Mine.uses("add") and not Mine.uses("rotate") and not Mine.uses("bias")

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.positions import SCHEMES, LearnedPositions, PositionSizes, RotaryPositions, SinusoidalPositions
+from heedful.layers.positions import SCHEMES, LearnedPositions, RotaryPositions, SinusoidalPositions
+from heedful.settings.position_scheme import PositionSizes
 
 
 def test_sinusoids_follow_the_formula_of_the_paper() -> None:

@@ -4,7 +4,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from heedful.layers.recurrent import BidirectionalLayer, RecurrentLayer, reordered, reversal
-from heedful.layers.recurrent_stacks import BidirectionalEncoder, RecurrentStackConfig
+from heedful.layers.recurrent_stacks import BidirectionalEncoder
+from heedful.settings.recurrent import RecurrentStackConfig
 
 LENGTHS = torch.tensor([7, 3, 1, 5])
 B, S, D, W = 4, 7, 5, 11

@@ -3,7 +3,6 @@ import torch
 
 from heedful.errors import UserError
 from heedful.inspection.attention.recording import recording_view
-from heedful.layers.attention import AttentionConfig
 from heedful.layers.relative_attention import (
     RelativeAttention,
     RelativeScoring,
@@ -12,6 +11,7 @@ from heedful.layers.relative_attention import (
     distance_sinusoids,
     relative_shift,
 )
+from heedful.settings.attention import AttentionConfig
 
 B, H, T, M, K, V, D = 2, 3, 5, 4, 7, 11, 22
 S = M + T

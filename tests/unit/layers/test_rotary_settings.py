@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.positions import PositionSizes, RotaryConfig, RotaryPositions, RotaryScaling
+from heedful.layers.positions import RotaryPositions
+from heedful.settings.position_scheme import PositionSizes
+from heedful.settings.rotary import RotaryConfig, RotaryScaling
 
 SIZES = PositionSizes(44, 22, 31)
 LLAMA3 = {"low_frequency_factor": 1.0, "high_frequency_factor": 4.0, "original_length": 8192}

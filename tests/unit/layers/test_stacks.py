@@ -19,7 +19,8 @@ from heedful.layers import (
 )
 from heedful.layers.blocks import CrossBlock
 from heedful.layers.stacks import quieten, self_stack, stack_positions
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
 
 B, T, S, D, H = 3, 7, 11, 15, 5
 HEADS = AttentionConfig(num_heads=H)

@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.layers.attention import AttentionConfig
 from heedful.layers.multi_head_attention import SelfAttention
-from heedful.layers.positions import SCHEMES, PositionSizes
+from heedful.layers.positions import SCHEMES
 from heedful.layers.tree_cache import TreeCache
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.position_scheme import PositionSizes
 
 SENTENCES, BEAM, WIDTH, HEADS, STEPS = 3, 5, 28, 2, 13
 

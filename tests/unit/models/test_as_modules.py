@@ -8,9 +8,6 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models import (
     DecoderOnly,
     DecoderOnlyConfig,
@@ -25,6 +22,9 @@ from heedful.models import (
     XLNet,
     XLNetConfig,
 )
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 
 V, D = 31, 12
 STACK = StackConfig(2, "pre", 0.2, AttentionConfig(num_heads=3), FeedForwardConfig(inner_width=14))

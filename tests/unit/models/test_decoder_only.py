@@ -2,10 +2,11 @@ import pytest
 import torch
 
 from heedful.config import from_dict
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig, positions_in_documents
+from heedful.models.decoder_only import DecoderOnly, positions_in_documents
 from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted, stack_formula
 from heedful.presets import PRESETS
+from heedful.settings.decoder_only import DecoderOnlyConfig
 
 # Radford et al. (2019) as counted since (124 million, not the 117 of the paper); Brown et al. (2020), Table 2.1.
 PUBLISHED = {

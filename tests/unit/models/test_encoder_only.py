@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import SpecialTokens
 
 HEADS = {"masked": (3, 11, 53), "classes": (3, 5), "tags": (3, 11, 5), "none": (3, 11, 14)}

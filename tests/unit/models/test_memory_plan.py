@@ -1,13 +1,14 @@
 import pytest
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models import memory_plan
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.memory_plan import sentences_that_fit, tokens_that_fit
-from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.recurrent import Recurrent
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
 
 
 @pytest.fixture

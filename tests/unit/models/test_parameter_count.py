@@ -2,10 +2,11 @@ import pytest
 import torch
 
 from heedful.config import from_dict, merge
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.parameter_count import counted, formula
 from heedful.presets import PRESETS
 from heedful.presets.preset import given_settings
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
 
 
 def config(preset: str, **changes) -> EncoderDecoderConfig:

@@ -6,11 +6,11 @@ import torch
 
 from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.parameter_count import counted
-from heedful.models.recurrent import Recurrent, RecurrentConfig
+from heedful.models.recurrent import Recurrent
 from heedful.presets import PRESETS
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
 
 
 def model(**settings) -> Recurrent:

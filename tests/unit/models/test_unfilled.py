@@ -3,17 +3,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
-from heedful.models.decoder_only import DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnlyConfig
 from heedful.models.families import FAMILIES
-from heedful.models.recurrent import RecurrentConfig
-from heedful.models.vision import VisionConfig
 from heedful.models.weights_file import adopt_parameters, parameter_tensors
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.settings.xlnet import XLNetConfig
 
 STACK = StackConfig(num_layers=2, norm="pre", attention=AttentionConfig(num_heads=3))
 SETTINGS = {

@@ -5,12 +5,13 @@ import torch
 
 from heedful.config import from_dict, to_dict
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.parameter_count import counted
-from heedful.models.vision import PixelConfig, Vision, VisionConfig
+from heedful.models.vision import Vision, normalise
 from heedful.presets import PRESETS
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import PixelConfig, VisionConfig
 
 STACK = StackConfig(
     num_layers=2,
@@ -79,9 +80,9 @@ def test_videos() -> None:
 
 def test_pixels_are_normalised_by_channel() -> None:
     pixels = torch.randint(0, 256, (3, 2, 5, 7), dtype=torch.uint8)
-    result = PixelConfig((0.2, 0.5), (0.1, 0.4)).normalise(pixels)
+    result = normalise(pixels, PixelConfig((0.2, 0.5), (0.1, 0.4)))
     torch.testing.assert_close(result[:, 1], (pixels[:, 1] / 255 - 0.5) / 0.4)
-    torch.testing.assert_close(PixelConfig((0.2,), (0.1,)).normalise(pixels), (pixels / 255 - 0.2) / 0.1)
+    torch.testing.assert_close(normalise(pixels, PixelConfig((0.2,), (0.1,))), (pixels / 255 - 0.2) / 0.1)
 
 
 def test_settings_survive_being_saved_and_are_checked() -> None:

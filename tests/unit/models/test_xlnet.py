@@ -3,12 +3,12 @@ from dataclasses import replace
 import pytest
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
-from heedful.models.xlnet_config import OrderConfig, XLNetConfig
 from heedful.presets import PRESETS
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import OrderConfig, XLNetConfig
 
 
 @pytest.mark.parametrize(("preset", "millions"), [("xlnet_base", 117), ("xlnet_large", 361)])

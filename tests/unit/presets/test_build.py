@@ -3,10 +3,10 @@ import torch
 
 import heedful
 from heedful.config import from_dict
-from heedful.models.families import FAMILIES
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.preset import given_settings
+from heedful.settings.families import FAMILY_SETTINGS
 from heedful.training.config import TrainingConfig
 
 
@@ -14,7 +14,7 @@ from heedful.training.config import TrainingConfig
 def test_a_preset_is_what_it_sets_and_the_defaults(name: str) -> None:
     preset = heedful.preset(name)
     given = given_settings(preset)
-    assert from_dict(FAMILIES[preset.family].settings, given["model"]) == preset.model
+    assert from_dict(FAMILY_SETTINGS[preset.family], given["model"]) == preset.model
     assert from_dict(TrainingConfig, given["training"]) == preset.training
     assert {"width", "stack"} & given["model"].keys()
     assert given["training"]["schedule"]["kind"] == preset.training.schedule.kind

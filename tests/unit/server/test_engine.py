@@ -6,11 +6,12 @@ import torch
 
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.models import memory_plan
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.server.worker.engine import Engine, _Place
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 
 
 class Requester:

@@ -10,16 +10,21 @@ import torch
 import heedful
 from heedful.decoding import DecodingOptions, SamplingOptions
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.recurrent import Recurrent
+from heedful.models.vision import Vision
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.recurrent import RecurrentConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.text.tokenizer import Tokenizer
 
 STACK = StackConfig(num_layers=1, norm="pre", attention=AttentionConfig(num_heads=2))

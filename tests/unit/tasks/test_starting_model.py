@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, save_model_folder
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.starting_model import StartingModel, StartingTextModel
 from heedful.text.tokenizer import Tokenizer
 

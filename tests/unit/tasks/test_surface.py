@@ -82,10 +82,11 @@ def test_what_is_printed_is_a_line(translator) -> None:
 
 
 def test_encoders_answer_one_text_with_one_answer() -> None:
-    from heedful.layers.attention import AttentionConfig
-    from heedful.layers.blocks import StackConfig
     from heedful.model_folder import LoadedModel, ModelConfig
-    from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+    from heedful.models.encoder_only import EncoderOnly
+    from heedful.settings.attention import AttentionConfig
+    from heedful.settings.encoder_only import EncoderOnlyConfig
+    from heedful.settings.stack import StackConfig
     from heedful.text.tokenizer import Tokenizer
 
     tokenizer, labels = Tokenizer.train(["red dog"], 263, mask=True), ("yes", "no")

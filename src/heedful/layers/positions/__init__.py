@@ -6,28 +6,21 @@ tables interpolate, rotary angles rescale; biases by distance have no limit.
 
 from heedful.layers.positions.alibi import AlibiPositions
 from heedful.layers.positions.learned import LearnedPositions
-from heedful.layers.positions.relative_buckets import RelativeBucketConfig, RelativeBucketPositions
-from heedful.layers.positions.rotary import RotaryConfig, RotaryPositions, RotaryScaling
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes
+from heedful.layers.positions.relative_buckets import RelativeBucketPositions
+from heedful.layers.positions.rotary import RotaryPositions
+from heedful.layers.positions.scheme import PositionScheme
 from heedful.layers.positions.sinusoidal import SinusoidalPositions, SinusoidHalvesPositions, sinusoid_table
-from heedful.layers.positions.table import SCHEMES, Positions, config_of, make_positions, scheme_of
+from heedful.layers.positions.table import SCHEMES, make_positions, scheme_of
 
 __all__ = [
     "SCHEMES",
     "AlibiPositions",
     "LearnedPositions",
-    "PositionConfig",
     "PositionScheme",
-    "PositionSizes",
-    "Positions",
-    "RelativeBucketConfig",
     "RelativeBucketPositions",
-    "RotaryConfig",
     "RotaryPositions",
-    "RotaryScaling",
     "SinusoidHalvesPositions",
     "SinusoidalPositions",
-    "config_of",
     "make_positions",
     "scheme_of",
     "sinusoid_table",

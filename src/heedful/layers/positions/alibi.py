@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes, distances
+from heedful.layers.positions.scheme import PositionScheme, distances
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
 
 
 class AlibiPositions(PositionScheme):

@@ -6,21 +6,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes
+from heedful.layers.positions.scheme import PositionScheme
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
+from heedful.settings.positions import LEARNED
 
 
 class LearnedPositions(PositionScheme):
     """A trained vector per position."""
 
-    extends = False
+    extends = LEARNED.extends
 
     def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:
         super().__init__(sizes, config)
         self.table = nn.Parameter(torch.randn(sizes.length, sizes.width) * 0.02)
-
-    @classmethod
-    def num_parameters(cls, sizes: PositionSizes, config: PositionConfig) -> int:
-        return sizes.length * sizes.width
 
     def add(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table[positions]

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from heedful.config import require
-from heedful.errors import UserError
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes, distances
-
-
-@dataclass(frozen=True)
-class RelativeBucketConfig(PositionConfig):
-    """How many ranges of distances there are, and the distance from which all are in the last one."""
-
-    scheme: str = "relative_buckets"
-    num_buckets: int = 32
-    max_distance: int = 128
-
-    def __post_init__(self) -> None:
-        require(self.num_buckets, "positions.num_buckets", 4, 2**16)
-        if self.num_buckets % 2:
-            raise UserError(f"positions.num_buckets is {self.num_buckets}, but must be even: half are for each side")
-        require(self.max_distance, "positions.max_distance", self.num_buckets, 2**20)
+from heedful.layers.positions.scheme import PositionScheme, distances
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
+from heedful.settings.relative_buckets import RelativeBucketConfig
 
 
 class RelativeBucketPositions(PositionScheme):
     """A bias per head and bucket, shared by all layers of a stack; any length is fine, as far keys share a bucket."""
 
-    config_class = RelativeBucketConfig
     buckets_X: Tensor
 
     def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:
@@ -43,11 +26,6 @@ class RelativeBucketPositions(PositionScheme):
         far = torch.arange(-config.max_distance, config.max_distance + 1)
         buckets_X = relative_buckets(far, config.num_buckets, config.max_distance, causal=sizes.causal)
         self.register_buffer("buckets_X", buckets_X, persistent=False)
-
-    @classmethod
-    def num_parameters(cls, sizes: PositionSizes, config: PositionConfig) -> int:
-        assert isinstance(config, RelativeBucketConfig)
-        return config.num_buckets * sizes.num_heads
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         farthest = self.max_distance

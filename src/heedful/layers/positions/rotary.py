@@ -3,77 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from heedful.config import require
 from heedful.errors import UserError
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes
-
-
-@dataclass(frozen=True)
-class RotaryScaling:
-    """How angles are made smaller, so that a model reaches `factor` times as far as without.
-
-    `linear` divides all angles by the factor (Chen et al., 2023). `ntk` raises the base, which leaves the fastest
-    angles as they are and divides the slowest by the factor. `llama3` leaves wavelengths that fit at least
-    `high_frequency_factor` times into the `original_length` as they are, divides those that fit fewer than
-    `low_frequency_factor` times, and blends in between.
-    """
-
-    kind: Literal["linear", "ntk", "llama3"]
-    factor: float
-    low_frequency_factor: float = 1.0
-    high_frequency_factor: float = 4.0
-    original_length: int = 8192
-
-    def __post_init__(self) -> None:
-        require(self.factor, "positions.scaling.factor", 1)
-        require(self.original_length, "positions.scaling.original_length", 1)
-        require(self.low_frequency_factor, "positions.scaling.low_frequency_factor", 0)
-        if not self.high_frequency_factor > self.low_frequency_factor:
-            raise UserError("positions.scaling.high_frequency_factor must be above low_frequency_factor")
-
-    def base(self, base: float, head_width: int) -> float:
-        """The base that the angles are powers of."""
-        if self.kind != "ntk" or head_width == 2:  # a single angle has no slowest one
-            return base
-        return base * self.factor ** (head_width / (head_width - 2))
-
-    def rates(self, rates: Tensor) -> Tensor:
-        """The angle per position of each pair."""
-        if self.kind == "ntk":
-            return rates
-        if self.kind == "linear":
-            return rates / self.factor
-        low, high = self.low_frequency_factor, self.high_frequency_factor
-        turns = self.original_length * rates / (2 * math.pi)
-        kept = ((turns - low) / (high - low)).clamp(0, 1)
-        return kept * rates + (1 - kept) * rates / self.factor
-
-
-@dataclass(frozen=True)
-class RotaryConfig(PositionConfig):
-    """The base, whose powers are the wavelengths, and a scaling, if there is one."""
-
-    scheme: str = "rotary"
-    base: float = 10000.0
-    scaling: RotaryScaling | None = None
-
-    def __post_init__(self) -> None:
-        if not self.base > 1:
-            raise UserError(f"positions.base is {self.base}, but must be above 1")
+from heedful.layers.positions.scheme import PositionScheme
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
+from heedful.settings.rotary import ROTARY, RotaryConfig, RotaryScaling
 
 
 class RotaryPositions(PositionScheme):
     """Each pair of elements of a query or key, turned by an angle of its own per position."""
 
-    config_class = RotaryConfig
-    extends = False
-    computes_table = True
+    extends = ROTARY.extends
     cosines: Tensor
     sines: Tensor
 
@@ -101,7 +45,7 @@ class RotaryPositions(PositionScheme):
         base = self.scaling.base(self.base, width) if self.scaling else self.base
         half = torch.arange(0, width, 2, dtype=torch.float64)
         rates = torch.exp(half * (-math.log(base) / width))
-        return self.scaling.rates(rates) if self.scaling else rates
+        return scaled_rates(rates, self.scaling) if self.scaling else rates
 
     def rotate(self, x_BHTK: Tensor, positions: Tensor) -> Tensor:
         cosine, sine = self.cosines[positions], self.sines[positions]
@@ -117,6 +61,18 @@ class RotaryPositions(PositionScheme):
         super().resize(length)
         cosines, sines = self._tables(length)
         self.cosines, self.sines = cosines.to(self.cosines), sines.to(self.sines)
+
+
+def scaled_rates(rates: Tensor, scaling: RotaryScaling) -> Tensor:
+    """The angle per position of each pair, made smaller; of `ntk` the base has done that already."""
+    if scaling.kind == "ntk":
+        return rates
+    if scaling.kind == "linear":
+        return rates / scaling.factor
+    low, high = scaling.low_frequency_factor, scaling.high_frequency_factor
+    turns = scaling.original_length * rates / (2 * math.pi)
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return kept * rates + (1 - kept) * rates / scaling.factor
 
 
 def _turn(x_BHTK: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

@@ -1,36 +1,13 @@
-"""What all position schemes have in common: their settings, and the three hooks by which a model uses them."""
+"""What all position schemes have in common: the three hooks by which a model uses them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-
-@dataclass(frozen=True)
-class PositionConfig:
-    """The settings of a position scheme that has none but its name; a scheme with more has a subclass of its own."""
-
-    scheme: str
-
-    def __str__(self) -> str:
-        return self.scheme
-
-
-@dataclass(frozen=True)
-class PositionSizes:
-    """The sizes of the stack that a scheme serves: widths, the longest sequence, and heads.
-
-    In a decoder (`causal`) no key comes after its query.
-    """
-
-    width: int
-    head_width: int
-    length: int
-    num_heads: int = 1
-    causal: bool = False
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
 
 
 class PositionScheme(nn.Module):
@@ -39,11 +16,8 @@ class PositionScheme(nn.Module):
     A scheme overrides one or more of three hooks: `add`, `rotate` and `bias`.
     """
 
-    config_class: ClassVar[type[PositionConfig]] = PositionConfig
     # Whether sequences may be longer than `length`; the scheme then grows as needed.
     extends: ClassVar[bool] = True
-    # Whether the scheme computes a table with a row for every position, which settings alone can make very large.
-    computes_table: ClassVar[bool] = False
 
     def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:
         super().__init__()
@@ -54,11 +28,6 @@ class PositionScheme(nn.Module):
     def uses(cls, hook: Literal["add", "rotate", "bias"]) -> bool:
         """Whether the scheme does anything in one of its hooks."""
         return getattr(cls, hook) is not getattr(PositionScheme, hook)
-
-    @classmethod
-    def num_parameters(cls, sizes: PositionSizes, config: PositionConfig) -> int:
-        """The number of parameters of such a scheme."""
-        return 0
 
     def add(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         """The embeddings with what the scheme adds to them; positions are T, or B 1 in a decoding step."""

@@ -7,13 +7,13 @@ import math
 import torch
 from torch import Tensor
 
-from heedful.layers.positions.scheme import PositionConfig, PositionScheme, PositionSizes
+from heedful.layers.positions.scheme import PositionScheme
+from heedful.settings.position_scheme import PositionConfig, PositionSizes
 
 
 class SinusoidalPositions(PositionScheme):
     """The paper's sines and cosines, computed once."""
 
-    computes_table = True
     table: Tensor
 
     def __init__(self, sizes: PositionSizes, config: PositionConfig | None = None) -> None:

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.lane import SentenceProgress, Watch
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.scheduler import Scheduler
+from heedful.decoding.progress import SentenceProgress, Watch
 from heedful.models.memory_plan import memory_share, sentences_that_fit
 from heedful.server.worker.memory_share import MemoryShare
+
+if TYPE_CHECKING:
+    from heedful.decoding.scheduler import Scheduler
 
 # Sentences of one set of options that are decoded side by side.
 MOST_SENTENCES = 64
@@ -121,6 +123,8 @@ class Engine:
 
     def _scheduler(self, key: tuple[str, DecodingOptions]) -> Scheduler:
         if key not in self.schedulers:
+            from heedful.decoding.scheduler import Scheduler
+
             model, options = key
             self.schedulers[key] = Scheduler(self.models[model], options, self._sentences(model, options))
         return self.schedulers[key]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
-from heedful.decoding.lane import SentenceProgress
+from heedful.decoding.progress import SentenceProgress
 from heedful.server.messages import ModelRequest
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.reply import Reply

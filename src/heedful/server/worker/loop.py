@@ -11,14 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from heedful.errors import UserError
-from heedful.machine.devices import choose_device
+from heedful.machine.devices import device_type, hold_to_one_thread
 from heedful.machine.memory import keep_freed_memory, resident_memory
-from heedful.model_folder import check_model_folder
-from heedful.models.families import FAMILIES
-from heedful.models.parameter_count import counted
+from heedful.machine.torch_needed import has_torch
+from heedful.model_folder import check_model_folder, stored_shapes
+from heedful.models.parameter_count import counted_in
 from heedful.server.channel import Channel
 from heedful.server.messages import (
     AskState,
@@ -61,8 +59,8 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     keep_freed_memory()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    if has_torch():
+        hold_to_one_thread()
     channel = Channel(connection)
     try:
         try:
@@ -70,8 +68,8 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
         except (UserError, OSError) as error:
             channel.send([Refused(_in_terms_of_originals(str(error), settings))])
             return
-        cards = [_card(name, pipeline) for name, pipeline in pipelines.items()]
-        channel.send([Ready(cards, choose_device(settings.device).type)])
+        cards = [_card(name, pipeline, Path(settings.models[name])) for name, pipeline in pipelines.items()]
+        channel.send([Ready(cards, device_type(settings.device))])
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
         _tidy_up(settings)
@@ -99,7 +97,7 @@ def _load(folder: str, settings: ServerSettings) -> Pipeline:
     return load(folder, settings.device, precision=settings.precision if able else "fp32")
 
 
-def _card(name: str, pipeline: Any) -> ModelCard:
+def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:
     config, task = pipeline.config, all_tasks()[pipeline.config.task]
     return ModelCard(
         name,
@@ -109,7 +107,7 @@ def _card(name: str, pipeline: Any) -> ModelCard:
         task.gives,
         task.placeholder,
         config.family,
-        counted(FAMILIES[config.family].build_without_memory(config.model)),
+        counted_in(stored_shapes(folder / "model.safetensors")),
         config.source_language,
         config.target_language,
         list(config.labels) or None,

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from heedful.decoding.hypothesis import Hypothesis
-from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
+from heedful.decoding.progress import SentenceProgress
 from heedful.server.messages import ModelRequest
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
 from heedful.server.worker.reply import Reply

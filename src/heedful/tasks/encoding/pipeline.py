@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
 
 from heedful.errors import UserError, not_numbers
-from heedful.inspection.attention.maps import AttentionMaps, Positions
-from heedful.inspection.attention.predictions import Prediction, predictions
-from heedful.inspection.attention.recording import Recording, check_length, one_look
-from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
-from heedful.machine.devices import side_by_side
+from heedful.inspection.attention.maps import AttentionMaps
 from heedful.model_folder import LoadedModel
-from heedful.models.encoder_only import Cut, EncoderOnly, Pooling
+from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.described import Described
+from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame
 from heedful.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from heedful.models.encoder_only import EncoderOnly
+
 DEFAULT_BATCH_SIZE = 64
-# With fewer texts, torch's kernels would take other ways, and give other last bits.
-FEWEST_TEXTS = 4
 
 Text = str | tuple[str, str]
-# From ids B T, lengths B and segments B T to a result for each row.
-Compute = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class ShortenedTextWarning(UserWarning):
@@ -52,6 +45,11 @@ class Encoder(Described):
         self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
 
+    @cached_property
+    def computation(self) -> EncoderComputation:
+        """What computes with the model; made when it is first needed."""
+        return encoder_computation(self.model)
+
     def embed(
         self,
         texts: Text | Iterable[Text],
@@ -64,13 +62,10 @@ class Encoder(Described):
 
         Normalised vectors have length 1. What is not given is as the model's own settings (`vectors`) say.
         """
+        check_batch_size(batch_size)
         own = self.model.config.vectors
-
-        def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
-            hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
-            return self.model.pooled(hidden_BTD, lengths_B, pooling or own.pooling)
-
-        rows = self.run(self._frame_for_vectors(listed(texts)), compute, batch_size)
+        framed = self._frame_for_vectors(listed(texts))
+        rows = checked(self.computation.pooled(framed, pooling or own.pooling, batch_size))
         vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
         if own.normalize if normalize is None else normalize:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -78,6 +73,8 @@ class Encoder(Described):
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`."""
+        from heedful.tasks.encoding.attention import encoder_attention
+
         return encoder_attention(self, *self.framed(text, target))
 
     def framed(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...]]:
@@ -110,60 +107,23 @@ class Encoder(Described):
                 warnings.warn(ShortenedTextWarning(index, longest, cut), stacklevel=4)
         return framed
 
-    def run(self, rows: Sequence[Framed], compute: Compute, batch_size: int) -> list[NDArray[np.float32]]:
-        """What `compute` gives for each row, whatever the rows are batched with.
-
-        Rows of one batch all have the same padded length, which depends on their own lengths alone.
-        """
-        if batch_size < 1:
-            raise UserError(f"batch_size is {batch_size}, but must be at least 1")
-        buckets: dict[int, list[int]] = {}
-        for index, row in enumerate(rows):
-            buckets.setdefault(self._padded_length(len(row.ids)), []).append(index)
-        batches = [
-            (length, indices[start : start + batch_size])
-            for length, indices in buckets.items()
-            for start in range(0, len(indices), batch_size)
-        ]
-
-        def work(batch: tuple[int, list[int]]) -> list[NDArray[np.float32]]:
-            return self._compute([rows[index] for index in batch[1]], batch[0], compute)
-
-        results: dict[int, NDArray[np.float32]] = {}
-        for (_, chosen), found in zip(batches, side_by_side(work, batches, self.model.device), strict=True):
-            results.update(zip(chosen, found, strict=True))
-        return [results[index] for index in range(len(rows))]
-
     def logits(self, rows: Sequence[Framed], batch_size: int) -> list[NDArray[np.float32]]:
-        """The head's answer to each row."""
+        """The head's answer to each row: V for classes, T V for others."""
+        check_batch_size(batch_size)
+        return checked(self.computation.logits(rows, batch_size))
 
-        def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None) -> Tensor:
-            hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
-            if self.model.config.head == "classes":  # a row for each text, where there was one for each token
-                lengths_B = F.pad(lengths_B, (0, max(0, FEWEST_ROWS - len(lengths_B))), value=1)
-                hidden_BTD = with_enough_rows(hidden_BTD)
-            return self.model.answers(hidden_BTD, lengths_B)
 
-        return self.run(rows, compute, batch_size)
+def check_batch_size(batch_size: int) -> None:
+    """Raise a UserError for a size that is none."""
+    if batch_size < 1:
+        raise UserError(f"batch_size is {batch_size}, but must be at least 1")
 
-    def _padded_length(self, length: int) -> int:
-        padded = padded_length(length)
-        return padded if self.model.positions.extends else min(padded, self.model.max_length)
 
-    def _compute(self, rows: list[Framed], length: int, compute: Compute) -> list[NDArray[np.float32]]:
-        filled = rows + rows[:1] * (FEWEST_TEXTS - len(rows))
-        ids = np.full((len(filled), length), self.model.special_tokens.pad)
-        for target, row in zip(ids, filled, strict=True):
-            target[: len(row.ids)] = row.ids
-        lengths_B = torch.tensor([len(row.ids) for row in filled])
-        first_B = torch.tensor([row.first_length for row in filled])
-        segments_BT = (torch.arange(length) >= first_B[:, None]).long()
-        device = self.model.device
-        result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
-        found = result[: len(rows)].float().cpu().numpy()
-        if not np.isfinite(found).all():
-            raise not_numbers("answers")
-        return list(found)
+def checked(rows: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """What was computed, if all of it is numbers."""
+    if not all(np.isfinite(row).all() for row in rows):
+        raise not_numbers("answers")
+    return rows
 
 
 def is_one(texts: Text | Iterable[Text]) -> TypeGuard[Text]:
@@ -180,36 +140,3 @@ def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """The softmax over the last axis."""
     scores = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
     return scores / scores.sum(-1, keepdims=True)
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """Which positions the head answers at, or None for the text as a whole; and what an answer is called."""
-
-    places: Sequence[int] | None
-    name: Callable[[int], str]
-
-    def given(self, logits: Tensor) -> tuple[Prediction, ...]:
-        """The answers that the head's logits, V or T V, stand for."""
-        if self.places is None:
-            return predictions(logits[None], [None], self.name, [None])
-        places = list(self.places)
-        return predictions(logits[places], [None] * len(places), self.name, [("source", each) for each in places])
-
-
-def encoder_attention(
-    encoder: Encoder, framed: Framed, texts: tuple[str, ...], answers: Predicted | None = None
-) -> AttentionMaps:
-    """The maps of all layers, and what the head answers, if there is something to be answered."""
-    model, name = encoder.model, encoder.tokenizer.token_text
-    check_length(len(framed.ids), None)
-    ids_1T = torch.tensor([framed.ids], device=model.device)
-    lengths_1 = torch.tensor([len(framed.ids)], device=model.device)
-    segments_1T = (torch.arange(len(framed.ids), device=model.device) >= framed.first_length).long()[None]
-    recording = Recording(model)
-    with one_look():
-        logits = recording.view(ids_1T, lengths_1, segments_1T)[0]
-    maps = recording.maps("encoder", "self", "source", "source")
-    sequences = {"source": Positions.in_a_row([name(token) for token in framed.ids])}
-    outputs = () if answers is None else answers.given(logits)
-    return AttentionMaps(encoder.name, encoder.config.family, sequences, maps, outputs, texts=texts)

@@ -12,9 +12,10 @@ from torch import nn
 from heedful.config import from_dict, merge, to_dict
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
-from heedful.models.vision import PixelConfig, ScalingConfig, Vision, VisionConfig
+from heedful.models.vision import Vision
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.small_data import warning_of_few
+from heedful.settings.vision import PixelConfig, ScalingConfig, VisionConfig
 from heedful.tasks.card import trained_card
 from heedful.tasks.image_classification.augmentation import AugmentationConfig
 from heedful.tasks.image_classification.data import ImageShape, PreparedImages, prepare_images, typical_shape

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from PIL import Image
 
-from heedful.errors import UserError, not_numbers
-from heedful.inspection.attention.maps import AttentionMaps, Positions
-from heedful.inspection.attention.patch_image import PatchImage
-from heedful.inspection.attention.predictions import predictions
-from heedful.inspection.attention.recording import Recording, check_length, one_look
-from heedful.layers.kv_cache import with_enough_rows
-from heedful.layers.patches import patch_grid
-from heedful.machine.devices import side_by_side
+from heedful.errors import UserError
+from heedful.inspection.attention.maps import AttentionMaps
 from heedful.model_folder import LoadedModel
-from heedful.models.vision import Vision
+from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
 from heedful.tasks.image_classification.images import ImageInput, Scaling, load_image
+from heedful.tasks.image_classification.seam import ImageComputation, image_computation
+
+if TYPE_CHECKING:
+    from heedful.models.vision import Vision
 
 SingleImage = str | Path | Image.Image
-
-# Patches that are computed at a time.
-TOKENS_PER_BATCH = 8192
-# With fewer images, torch's CPU kernels give other last bits (see docs/architecture.md).
-FEWEST_IMAGES = 4
 
 
 class ImageClassifier(Described):
@@ -49,6 +40,11 @@ class ImageClassifier(Described):
         if self.model.config.channels not in (1, 3):
             raise UserError(f"images have 1 or 3 channels, and the model takes {self.model.config.channels}")
         self.labels = labels
+
+    @cached_property
+    def computation(self) -> ImageComputation:
+        """What computes with the model; made when it is first needed."""
+        return image_computation(self.model)
 
     @overload
     def classify(  # type: ignore[overload-overlap]
@@ -85,6 +81,8 @@ class ImageClassifier(Described):
 
     def attention(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> AttentionMaps:
         """What the model attends to in an image, made as large as `classify` would make it."""
+        from heedful.tasks.image_classification.attention import image_attention
+
         size = self.size(resolution)
         return image_attention(self, load_image(image, size, self.model.config.channels, self.scaling(size)))
 
@@ -109,37 +107,4 @@ class ImageClassifier(Described):
 
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
-        for found in side_by_side(self._compute, self._batches(images), self.model.device):
-            yield from found
-
-    def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-        waiting = iter(images)
-        for first in waiting:
-            rows = max(FEWEST_IMAGES, TOKENS_PER_BATCH // self.num_patches(first.shape[1:]))
-            yield np.stack([first, *islice(waiting, rows - 1)])
-
-    def _compute(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        count = len(images)
-        pixels = F.pad(torch.from_numpy(images), [0] * 7 + [max(0, FEWEST_IMAGES - count)])
-        hidden_BD = self.model.hidden(self.model.config.pixels.normalise(pixels.to(self.model.device)))
-        logits_BV = self.model.output(with_enough_rows(hidden_BD))
-        if not bool(logits_BV[:count].isfinite().all()):
-            raise not_numbers("answers")
-        probabilities_BV: NDArray[np.float32] = logits_BV[:count].softmax(-1).cpu().numpy()
-        return probabilities_BV
-
-
-def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) -> AttentionMaps:
-    """The maps of all layers between the patches of an image, and what it shows."""
-    model, config = classifier.model, classifier.model.config
-    height, width = config.patch_size
-    image = PatchImage(pixels_CHW, (height, width), config.pooling == "class_token")
-    positions = Positions.on_a_grid(*image.grid, image.class_token)
-    check_length(len(positions.labels), None, "image", "look at it at a lower resolution")
-    recording = Recording(model)
-    with one_look():
-        pixels = config.pixels.normalise(torch.tensor(pixels_CHW)[None].to(model.device))
-        logits_1V = recording.view(pixels)
-    maps = recording.maps("image", "self", "image", "image")
-    outputs = predictions(logits_1V, [None], classifier.labels.__getitem__, [None])
-    return AttentionMaps(classifier.name, classifier.config.family, {"image": positions}, maps, outputs, image)
+        return self.computation.probabilities(images)

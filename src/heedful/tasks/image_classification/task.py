@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.machine.devices import side_by_side
-from heedful.models.vision import Vision
+from heedful.models.vision import Vision, normalise
 from heedful.tasks.classification_metrics import accuracy, confusion_matrix, macro_f1
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.image_classification.augmentation import Augmentation, AugmentationConfig
@@ -102,7 +102,7 @@ class ImageTask:
         places = indices % len(self.data.classes)
         draws = self.augmentation.draw(indices)
         pixels = self.augmentation.move(torch.from_numpy(self.data.images[places]), draws)
-        pixels = self.augmentation.erase(self.model.config.pixels.normalise(pixels), draws)
+        pixels = self.augmentation.erase(normalise(pixels, self.model.config.pixels), draws)
         return self._batch(pixels, places)
 
     def _batch(self, pixels: Tensor, places: Indices) -> ImageBatch:
@@ -140,7 +140,7 @@ class ImageTask:
         return Validation(loss, scores, wrong=1.0 - scores["accuracy"], answers=answers, input_gain=gain)
 
     def _held_out(self, places: Indices) -> ImageBatch:
-        pixels = self.model.config.pixels.normalise(torch.from_numpy(self.data.images[places]))
+        pixels = normalise(torch.from_numpy(self.data.images[places]), self.model.config.pixels)
         return self._batch(pixels, places)
 
     def read_examples(self, model: Vision) -> Iterator[None]:

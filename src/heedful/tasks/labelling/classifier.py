@@ -9,16 +9,7 @@ import numpy as np
 
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.tasks.classification import Classification
-from heedful.tasks.encoding.pipeline import (
-    DEFAULT_BATCH_SIZE,
-    Encoder,
-    Predicted,
-    Text,
-    encoder_attention,
-    is_one,
-    listed,
-    probabilities,
-)
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, is_one, listed, probabilities
 
 
 class Classifier(Encoder):
@@ -31,6 +22,8 @@ class Classifier(Encoder):
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
+        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+
         return encoder_attention(self, *self.framed(text, target), Predicted(None, self.config.labels.__getitem__))
 
     @overload

@@ -10,9 +10,10 @@ import torch
 
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig, Head
+from heedful.models.encoder_only import EncoderOnly
 from heedful.prepared.folder import spool_folder
 from heedful.prepared.progress import OnProgress
+from heedful.settings.encoder_only import EncoderOnlyConfig, Head
 from heedful.tasks.card import trained_card
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice

@@ -10,14 +10,7 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
-from heedful.tasks.encoding.pipeline import (
-    DEFAULT_BATCH_SIZE,
-    Encoder,
-    Predicted,
-    Text,
-    encoder_attention,
-    probabilities,
-)
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, probabilities
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame_words
 
@@ -70,6 +63,8 @@ class Tagger(Encoder):
 
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a sentence, and how it tags each word, at its first subword."""
+        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+
         if target is not None or not isinstance(text, str):
             raise UserError("a tagger reads one sentence: give no target")
         words = clean_text(text).split()

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, DecodingOptions, SamplingOptions
+from heedful.decoding.progress import SentenceProgress
 from heedful.errors import UserError
+from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.language_modeling.text_stream import TextStream
 from heedful.text.tokenizer import Tokenizer
 
 # What needs torch is imported where a model computes.
 if TYPE_CHECKING:
-    from heedful.decoding.lane import SentenceProgress
     from heedful.models.decoder_only import DecoderOnly
     from heedful.models.xlnet import XLNet
 
@@ -155,7 +156,6 @@ class Generation:
     def _round(self) -> Iterator[tuple[int, str]]:
         """Go on with all samples, until the context is full."""
         from heedful.decoding.scheduler import decode_stepwise
-        from heedful.machine.devices import flushed_denormals, one_thread
 
         requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
         with one_thread(), flushed_denormals():

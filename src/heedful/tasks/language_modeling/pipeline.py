@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-import torch
 
 from heedful.errors import UserError, not_numbers
-from heedful.inspection.attention.maps import AttentionMaps, Positions
-from heedful.inspection.attention.predictions import predictions
-from heedful.inspection.attention.recording import Recording, check_length, one_look
-from heedful.machine.devices import flushed_denormals
+from heedful.inspection.attention.maps import AttentionMaps
 from heedful.model_folder import LoadedModel
-from heedful.models.decoder_only import DecoderOnly
-from heedful.models.xlnet import XLNet
 from heedful.tasks.described import Described
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
-from heedful.tasks.language_modeling.task import text_loss
+from heedful.tasks.language_modeling.seam import TextComputation, text_computation
 from heedful.text.tokenizer import Tokenizer
 
-TOKENS_PER_BATCH = 8192
+# What needs torch is imported where a model computes.
+if TYPE_CHECKING:
+    from heedful.models.decoder_only import DecoderOnly
+    from heedful.models.xlnet import XLNet
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,11 @@ class LanguageModel(Described):
         self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
         self.language = Language(self.model, self.tokenizer)
+
+    @cached_property
+    def computation(self) -> TextComputation:
+        """What computes with the model, apart from decoding; made when it is first needed."""
+        return text_computation(self.model)
 
     @overload
     def generate(  # type: ignore[overload-overlap]
@@ -91,6 +94,8 @@ class LanguageModel(Described):
 
     def attention(self, text: str, target: str | None = None) -> AttentionMaps:
         """What the model attends to while it reads a text, and `target` after it, from the start of a document."""
+        from heedful.tasks.language_modeling.attention import text_attention
+
         return text_attention(self, text + (target or ""))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
@@ -101,37 +106,7 @@ class LanguageModel(Described):
         size = sum(len(text.encode("utf-8", "replace")) for text in documents)
         if not size:
             raise UserError("there is no text to score")
-        with flushed_denormals():
-            total, tokens = text_loss(self.model, ids, TOKENS_PER_BATCH)
+        total, tokens = self.computation.loss(ids), len(ids) - 1
         if not math.isfinite(total):
             raise not_numbers("scores")
         return TextScore(total / tokens, tokens, size)
-
-
-def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
-    """The maps of all layers; every token is predicted from those before it, and what follows the last is guessed.
-
-    XLNet predicts by its query stream, whose positions stand at the places of the predicted tokens.
-    """
-    model, name = pipeline.model, pipeline.tokenizer.token_text
-    tokens = pipeline.tokenizer.encode(text)
-    if not tokens:
-        raise UserError("the text is blank: give one that the model can look at")
-    read = [model.special_tokens.end, *tokens]
-    check_length(len(read), None if model.longest_target(0) is None else model.max_length)
-    recording = Recording(model)
-    with one_look():
-        hidden_TD = recording.view.hidden(torch.tensor([read], device=model.device))[0]
-        logits_TV = model.output(hidden_TD)
-    places = [("target", place) for place in range(len(read))]
-    outputs = predictions(logits_TV, [*tokens, None], name, places)
-    sequences = {
-        "source": Positions.in_a_row([name(token) for token in read]),
-        "target": Positions.in_a_row([each.token for each in outputs], first=1),
-    }
-    maps = [
-        *recording.maps("decoder", "self", "source", "source"),
-        *recording.maps("content", "content", "source", "source"),
-        *recording.maps("query", "query", "target", "source"),
-    ]
-    return AttentionMaps(pipeline.name, pipeline.config.family, sequences, maps, outputs, texts=(text.strip(),))

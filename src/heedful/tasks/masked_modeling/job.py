@@ -11,9 +11,10 @@ import torch
 
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
 from heedful.prepared.folder import spool_folder
 from heedful.prepared.progress import OnProgress
+from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
 from heedful.tasks.language_modeling.data import PreparedText, TextOptions, prepare_text

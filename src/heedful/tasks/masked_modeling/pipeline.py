@@ -12,7 +12,7 @@ import numpy as np
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
-from heedful.tasks.encoding.pipeline import Encoder, Predicted, Text, encoder_attention, probabilities
+from heedful.tasks.encoding.pipeline import Encoder, Text, probabilities
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
 
@@ -55,6 +55,8 @@ class MaskedLanguageModel(Encoder):
 
         A text with masks is read by itself.
         """
+        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+
         if target is not None or not isinstance(text, str) or MASK not in text:
             return super().attention(text, target)
         ids, places = self._encode_masked(text)

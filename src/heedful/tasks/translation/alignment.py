@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from heedful.inspection.attention.recording import recorders_by_kind, recording_view
 from heedful.tasks.translation.answers import Alignment
-from heedful.tasks.translation.task import TranslationModel, collate
+from heedful.tasks.translation.seam import PairComputation
 from heedful.text.tokenizer import Tokenizer
 
 
 class Aligner:
     """Reads word alignments off a model's cross-attention."""
 
-    def __init__(self, model: TranslationModel, tokenizer: Tokenizer) -> None:
-        assert isinstance(model, nn.Module)
-        self.view, _ = recording_view(model)
-        self.recorders = recorders_by_kind(self.view)["cross"]
-        self.tokenizer = tokenizer
-
-    @torch.inference_mode()
-    def weights(self, sources: list[list[int]], targets: list[list[int]]) -> list[Tensor]:
-        """Per pair, the weights T S from each target token to each source token, END left out on both sides."""
-        batch = collate(
-            [np.array(ids) for ids in sources], [np.array(ids) for ids in targets], self.view.special_tokens
-        )
-        batch = batch.to(self.view.device)
-        self.view.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
-        recorded = [each.weights for each in self.recorders if each.weights is not None]
-        # The position that predicts a token is the one before it, which the shifted input already is.
-        mean_BTS = torch.stack([weights_BHTS.mean(1) for weights_BHTS in recorded]).mean(0).cpu()
-        return [
-            mean_BTS[row, : len(target), : len(source)]
-            for row, (source, target) in enumerate(zip(sources, targets, strict=True))
-        ]
+    def __init__(self, computation: PairComputation, tokenizer: Tokenizer) -> None:
+        self.computation, self.tokenizer = computation, tokenizer
 
     def word_weights(self, sources: list[list[int]], targets: list[list[int]]) -> list[NDArray[np.float64]]:
         """Per pair, the weight from each target word to each source word: a mean over the word's subwords."""
         return [
-            self._by_word(source, target, weights.numpy())
-            for source, target, weights in zip(sources, targets, self.weights(sources, targets), strict=True)
+            self._by_word(source, target, weights)
+            for source, target, weights in zip(
+                sources, targets, self.computation.cross_weights(sources, targets), strict=True
+            )
         ]
 
     def align(self, sources: list[list[int]], targets: list[list[int]]) -> list[Alignment]:

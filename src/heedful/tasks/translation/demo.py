@@ -96,7 +96,7 @@ def attention_picture(
     translator: Translator, source: str, target: str
 ) -> tuple[list[str], list[str], list[list[float]]]:
     """Source words, target words, and how much each target word attends to each source word."""
-    aligner = Aligner(translator.model, translator.tokenizer)
+    aligner = Aligner(translator.computation, translator.tokenizer)
     encoded = [translator.tokenizer.encode(text) for text in (source, target)]
     weights = aligner.word_weights([encoded[0]], [encoded[1]])[0]
     return words(source), words(target), weights.tolist()

@@ -18,6 +18,7 @@ from itertools import islice
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
+from heedful.machine.devices import device_type
 from heedful.machine.memory import keep_freed_memory
 from heedful.tasks.loading import Precision, load_translator
 from heedful.tasks.remarks import remarks
@@ -277,10 +278,8 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
 
 def number_of_workers(asked: int | None, device: str) -> int:
     """Worker processes: as many as asked for, else one per core, or one where another device computes."""
-    from heedful.machine.devices import choose_device
-
     if asked is not None and asked < 1:
         raise UserError(f"--workers is {asked}, but must be at least 1")
-    if choose_device(device).type != "cpu":
+    if device_type(device) != "cpu":
         return 1
     return asked or available_cores()

@@ -6,14 +6,16 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from heedful.decoding.hypothesis import Request
-from heedful.decoding.lane import SentenceProgress
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.scheduler import decode_stepwise
+from heedful.decoding.progress import SentenceProgress
 from heedful.machine.devices import flushed_denormals, one_thread
-from heedful.tasks.translation.task import TranslationModel
 from heedful.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.tasks.translation.task import TranslationModel
 
 # A word has no more subwords than this; scripts that write without spaces would not come to an end.
 MOST_SUBWORDS = 12
@@ -51,6 +53,8 @@ class NextWords:
         return sorted(words, key=lambda word: -word.probability)
 
     def _first_tokens(self, count: int) -> list[int]:
+        from heedful.decoding.scheduler import decode_stepwise
+
         first: list[int] = []
 
         def watch(progress: SentenceProgress) -> bool:
@@ -65,6 +69,8 @@ class NextWords:
         return first
 
     def _complete(self, first: list[int]) -> None:
+        from heedful.decoding.scheduler import decode_stepwise
+
         self.words = [[] for _ in first]
         requests = [Request(n, self.source, [*self.prefix, token]) for n, token in enumerate(first)]
         if requests:

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, overload
 
@@ -18,12 +19,18 @@ from heedful.decoding.options import (
     search_options,
 )
 from heedful.errors import UserError
+from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.described import Described
+from heedful.tasks.translation.alignment import Aligner
 from heedful.tasks.translation.answers import Alignment, texts_as_list
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
+from heedful.tasks.translation.next_words import NextWord, NextWords
 from heedful.tasks.translation.pieces import Start, TextInPieces, join_pieces
+from heedful.tasks.translation.scoring import score_pairs
+from heedful.tasks.translation.seam import PairComputation, pair_computation
 from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
 from heedful.text.cleaning import clean_text
 from heedful.text.sentences import sentence_spans
@@ -33,8 +40,6 @@ from heedful.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from heedful.inspection.attention.maps import AttentionMaps
     from heedful.model_folder import LoadedModel
-    from heedful.tasks.translation.alignment import Aligner
-    from heedful.tasks.translation.next_words import NextWord
     from heedful.tasks.translation.task import TranslationModel
 
 # What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
@@ -53,7 +58,11 @@ class Translator(Described):
         self.config = loaded.config
         self.name = loaded.name
         self.tokenizer: Tokenizer = loaded.text_tokenizer
-        self._aligner: Aligner | None = None
+
+    @cached_property
+    def computation(self) -> PairComputation:
+        """What computes with the model, apart from decoding; made when it is first needed."""
+        return pair_computation(self.model)
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -107,8 +116,6 @@ class Translator(Described):
         longer series: samples are drawn by seed and number.
         """
         from heedful.decoding.scheduler import decode
-        from heedful.machine.devices import flushed_denormals, one_thread
-        from heedful.models.memory_plan import sentences_that_fit
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
@@ -159,8 +166,6 @@ class Translator(Described):
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
-        from heedful.tasks.translation.next_words import NextWords
-
         require(count, "count", 1)
         (prepared,) = self.prepare([text], prefix)
         if not prepared.sources:
@@ -231,10 +236,9 @@ class Translator(Described):
         """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
-            from heedful.tasks.translation.alignment import Aligner
-
-            self._aligner = self._aligner or Aligner(self.model, self.tokenizer)
-            alignments = self._aligner.align([list(source)] * len(hypotheses), [each.tokens for each in hypotheses])
+            alignments = Aligner(self.computation, self.tokenizer).align(
+                [list(source)] * len(hypotheses), [each.tokens for each in hypotheses]
+            )
         nbest = [
             Translation(
                 self.text_of(each.tokens),
@@ -273,8 +277,6 @@ class Translator(Described):
             return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
         if isinstance(sources, str) or isinstance(targets, str):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
-        from heedful.tasks.translation.scoring import score_pairs
-
         return score_pairs(self, sources, targets, length_penalty, first_index)
 
 

@@ -6,16 +6,16 @@ import torch
 
 from heedful.inspection.attention.entropy import attention_entropy, entropy_and_largest
 from heedful.inspection.attention.recording import recorders_by_kind, recording_view
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
 from heedful.models.families import FAMILIES
-from heedful.models.recurrent import RecurrentConfig
-from heedful.models.vision import VisionConfig
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.settings.xlnet import XLNetConfig
 
 
 def relative(weights: torch.Tensor) -> float:

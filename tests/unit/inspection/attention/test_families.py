@@ -11,18 +11,23 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
-from heedful.layers.attention import AttentionConfig, attend_fused
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
-from heedful.layers.recurrent_stacks import RecurrentStackConfig
+from heedful.layers.attention import attend_fused
 from heedful.model_folder import LoadedModel, ModelConfig
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
-from heedful.models.recurrent import Recurrent, RecurrentConfig
-from heedful.models.vision import Vision, VisionConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.recurrent import Recurrent
+from heedful.models.vision import Vision, normalise
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import XLNetConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.recurrent import RecurrentConfig, RecurrentStackConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.settings.xlnet import XLNetConfig
 from heedful.tasks.encoding.pipeline import Encoder
 from heedful.tasks.image_classification.pipeline import ImageClassifier
 from heedful.tasks.labelling.classifier import Classifier
@@ -125,7 +130,7 @@ def vision(pooling: str) -> Case:
     config = VisionConfig((13, 17), (5, 4), 1, 3, 20, pooling, stack=stack())
     pipeline = ImageClassifier(loaded(Vision(config), "vision", LABELS))
     image = np.random.default_rng(1).integers(0, 256, (13, 17), dtype=np.uint8)
-    pixels = config.pixels.normalise(torch.from_numpy(image)[None, None])
+    pixels = normalise(torch.from_numpy(image)[None, None], config.pixels)
     return Case(pipeline, lambda: pipeline.attention(image), lambda model: model(pixels))
 
 

@@ -10,6 +10,7 @@ import torch
 from heedful.interop.huggingface import read_folder
 from heedful.layers.masks import left_to_right_mask
 from heedful.model_folder import LoadedModel
+from heedful.models.vision import normalise
 from heedful.tasks.image_classification.pipeline import ImageClassifier
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
@@ -106,7 +107,7 @@ def test_vit(tmp_path: Path, replay) -> None:
         pipeline = ImageClassifier(imported(theirs, tmp_path))
     image = np.random.default_rng(1).integers(0, 256, (15, 15, 3), dtype=np.uint8)
     found = pipeline.attention(image)
-    pixels = pipeline.model.config.pixels.normalise(torch.from_numpy(image).permute(2, 0, 1)[None])
+    pixels = normalise(torch.from_numpy(image).permute(2, 0, 1)[None], pipeline.model.config.pixels)
     same(found.weights("image"), theirs(pixels, output_attentions=True).attentions)
     torch.testing.assert_close(replay(pipeline.model, found)(pixels), pipeline.model(pixels), atol=1e-4, rtol=0)
 

@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from heedful.model_folder import LoadedModel, ModelConfig
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.tasks.encoding.pipeline import Encoder
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.language_modeling.pipeline import LanguageModel

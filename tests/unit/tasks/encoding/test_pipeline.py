@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.embeddings import EmbeddingConfig
 from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.embedding import EmbeddingConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.encoding.pipeline import Encoder, ShortenedTextWarning
 from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.tagger import Tagger

@@ -3,9 +3,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.models.encoder_only import EncoderOnly, EncoderOnlyConfig
+from heedful.models.encoder_only import EncoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.encoding.batch import EncoderBatch, encoder_loss, make_batch
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.labelling.data import NO_LABEL

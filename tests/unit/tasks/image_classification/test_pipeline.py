@@ -9,10 +9,11 @@ from PIL import Image
 import heedful
 from heedful.cli.classify import classify
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import ModelConfig, load_model_folder, save_model_folder
-from heedful.models.vision import PixelConfig, Vision, VisionConfig
+from heedful.models.vision import Vision
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import PixelConfig, VisionConfig
 
 IMAGES = np.random.Generator(np.random.PCG64(1)).integers(0, 256, (41, 13, 17, 3), np.uint8)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
 from heedful.models.xlnet import XLNet
-from heedful.models.xlnet_config import OrderConfig, XLNetConfig
 from heedful.prepared.folder import PreparedFolder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.xlnet import OrderConfig, XLNetConfig
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.permutation import PermutationTask, draw_ranks, permutation_loss
 from heedful.tasks.language_modeling.task import LanguageTask, collate_windows, language_loss

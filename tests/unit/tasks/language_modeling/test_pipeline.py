@@ -8,7 +8,8 @@ import torch
 from heedful.config import from_dict
 from heedful.errors import UserError
 from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.tasks.language_modeling.generation import GenerationOptions, LongPromptWarning
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.loading import load

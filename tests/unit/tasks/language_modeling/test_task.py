@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from heedful.config import from_dict
-from heedful.models.decoder_only import DecoderOnly, DecoderOnlyConfig
+from heedful.models.decoder_only import DecoderOnly
 from heedful.prepared.folder import PreparedFolder
+from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.language_modeling.task import LanguageTask, collate_windows, language_loss, text_loss
 from heedful.tasks.task import LearningSettings

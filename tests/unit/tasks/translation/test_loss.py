@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation.task import collate, source_gain, token_log_probabilities, translation_loss
 
 SOURCES = [np.array([5, 6, 7]), np.array([8]), np.array([9, 10]), np.array([5, 5, 5])]

@@ -13,10 +13,11 @@ from heedful.decoding import scheduler
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.decoding.scheduler import decode
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
 from heedful.model_folder import LoadedModel, ModelConfig
-from heedful.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
 from heedful.tasks.translation import pipeline as translator_module
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
 from heedful.text.tokenizer import Tokenizer
@@ -96,7 +97,7 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
 def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
     sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
     together = translator.score(sources, targets)
-    monkeypatch.setattr("heedful.tasks.translation.scoring.SCORED_LOGITS", 1)
+    monkeypatch.setattr("heedful.tasks.translation.with_torch.SCORED_LOGITS", 1)
     alone = translator.score(sources, targets)
     for one, other in zip(together, alone, strict=True):
         assert one.token_scores == pytest.approx(other.token_scores, abs=1e-5)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from heedful.config import require
 from heedful.errors import UserError
-from heedful.layers.attention import AttentionConfig
-from heedful.layers.blocks import StackConfig
-from heedful.layers.feed_forward import FeedForwardConfig
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.feed_forward import FeedForwardConfig
+from heedful.settings.stack import StackConfig
 from heedful.text.special_tokens import SpecialTokens
 
 
