@@ -44,8 +44,8 @@ def test_the_doctor_says_that_it_is_not_there(run_without_torch: Run) -> None:
     result = json.loads(run_without_torch("doctor", "--json").stdout)
     assert result["ok"]
     checks = {each["name"]: each["found"] for each in result["checks"]}
-    assert checks["for train"] == "torch is not installed; if wanted: pip install 'heedful[train]'"
-    assert "torch" not in checks and "translate" not in checks
+    assert checks["torch"] == "not installed; to train: pip install 'heedful[train]'"
+    assert "memory" in checks and "translate" not in checks
 
 
 @pytest.mark.parametrize(

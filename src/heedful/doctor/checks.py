@@ -36,15 +36,9 @@ PACKAGES = {
     "sacrebleu": ("2.4", "sacrebleu"),
     "charset-normalizer": ("3.1", "charset_normalizer"),
 }
-# The oldest version of torch that works; those who do not train can do without it.
 OLDEST_TORCH = "2.5"
 # What needs it -> the packages that it needs; all of them can be missing.
-EXTRAS = {
-    "train": ("torch",),
-    "serve": ("fastapi", "pydantic", "uvicorn"),
-    "demo": ("babel",),
-    "ctranslate2": ("ctranslate2",),
-}
+EXTRAS = {"serve": ("fastapi", "pydantic", "uvicorn"), "demo": ("babel",), "ctranslate2": ("ctranslate2",)}
 
 
 @dataclass(frozen=True)
@@ -64,16 +58,22 @@ def check_machine() -> Iterator[Check]:
     yield Check("python", sys.version_info >= OLDEST_PYTHON, f"{version}, {sys.executable}", f"install Python {newer}")
     yield Check("heedful", True, f"{heedful.__version__}, {Path(heedful.__file__).parent}")
     packages = [_package(name, *needed) for name, needed in PACKAGES.items()]
-    if has_torch():
-        packages.append(_package("torch", OLDEST_TORCH, "torch"))
-    yield from packages
+    torch = _torch()
+    yield from (torch, *packages)
     yield from (_extra(name, needed) for name, needed in EXTRAS.items())
-    if has_torch() and packages[-1].ok:
+    if has_torch() and torch.ok:
         yield from _devices()
     yield _memory()
     yield _disk(Path.cwd())
-    if has_torch() and all(each.ok for each in packages):
+    if has_torch() and all(each.ok for each in (torch, *packages)):
         yield from _self_test()
+
+
+def _torch() -> Check:
+    """That it is missing is not a fault: those who do not train can do without it."""
+    if not has_torch():
+        return Check("torch", True, "not installed; to train: pip install 'heedful[train]'")
+    return _package("torch", OLDEST_TORCH, "torch")
 
 
 def _package(name: str, oldest: str, module: str) -> Check:

@@ -42,8 +42,10 @@ class Shortlist:
 
     def save(self, folder: Path) -> None:
         """Write it into a model folder."""
-        arrays = {"frequent": self.frequent_F, "likely": self.likely_VE, "strengths": self.strengths_VE}
-        write_arrays(folder / FILE, arrays)
+        write_arrays(
+            folder / FILE,
+            {"frequent": self.frequent_F, "likely": self.likely_VE, "strengths": self.strengths_VE},
+        )
 
 
 def load_shortlist(folder: Path, vocabulary: int) -> Shortlist:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.model_folder import ModelConfig
+from heedful.models.parameter_count import counted
 
 
 class Described:
@@ -15,6 +16,6 @@ class Described:
     name: str
 
     def __repr__(self) -> str:
-        parameters = sum(each.numel() for each in self.model.parameters())
         summary = self.config.model.summary()
-        return f"{type(self).__name__}({self.name!r}: {summary}, {parameters:,} parameters, on {self.model.device})"
+        parameters = f"{counted(self.model):,} parameters"
+        return f"{type(self).__name__}({self.name!r}: {summary}, {parameters}, on {self.model.device})"

@@ -40,7 +40,8 @@ def load(
     from heedful.layers.int8_linear import with_int8_weights
     from heedful.machine.devices import choose_device
     from heedful.models.encoder_decoder import EncoderDecoder
-    from heedful.models.shortlist import ShortlistOutput, load_shortlist
+    from heedful.models.shortlist import load_shortlist
+    from heedful.models.shortlist_output import ShortlistOutput
 
     loaded = load_model_folder(Path(path))
     if max_length is not None:

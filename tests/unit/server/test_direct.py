@@ -64,11 +64,10 @@ def test_attention_that_is_too_much_is_refused_before_it_is_computed() -> None:
 
     computed, sent = [], []
     stack = SimpleNamespace(num_layers=12, attention=SimpleNamespace(num_heads=12))
-    model = SimpleNamespace(max_length=512, positions=SimpleNamespace(extends=True))
     pipeline = SimpleNamespace(
-        model=model,
+        model=SimpleNamespace(max_length=512),
         tokenizer=SimpleNamespace(encode=list),
-        config=SimpleNamespace(model=SimpleNamespace(stack=stack)),
+        config=SimpleNamespace(model=SimpleNamespace(stack=stack, positions="alibi")),
         attention=lambda text: computed.append(text),
     )
     requests = DirectRequests({"m": pipeline})
