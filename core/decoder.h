@@ -84,9 +84,9 @@ bool is_done(const heedful_options& options, const Sentence& sentence);
 int best_row(const Sentence& sentence);
 void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens);
 
-// Whether a search needs all logits, and not the candidates alone.
-inline bool needs_logits(const heedful_options& options) {
-    return options.sampling || options.keep_logits || options.no_repeat_ngram || options.repetition_penalty != 1.0;
+// Whether a search needs the largest logits alone; otherwise it needs all of them.
+inline bool chooses_by_candidates(const heedful_options& options) {
+    return !options.sampling && !options.no_repeat_ngram && options.repetition_penalty == 1.0;
 }
 
 }  // namespace heedful

@@ -250,7 +250,7 @@ struct LogitTiles {
     Rows x;
     int rows, tiles, parts, beam;
     size_t room;  // of tile rows
-    bool keep;
+    bool keep, collects;  // all logits; the candidates
 };
 
 // Special tokens but the end are never chosen, nor is the end before the shortest length.
@@ -281,7 +281,7 @@ inline void logit_tiles(void* all_tiles, int part) {
             StepRow& each = all.group->rows[row];
             if (each.wanted >= first && each.wanted < first + columns) each.wanted_logit = own[each.wanted - first];
             forbid(s, each, own, first, columns);
-            if (all.keep) continue;
+            if (!all.collects) continue;
             const size_t place = size_t(part) * all.rows + row;
             collect(own, first, columns, all.work->part_candidates.data + place * all.beam,
                     all.work->part_counts[place], all.beam);
@@ -304,7 +304,7 @@ inline void join_parts(const LogitTiles& all) {
         each.num_candidates = 0;
         // A logit that is NaN or infinite makes NaN of the sum.
         if (!isfinite(each.log_sum)) fail("the model's scores are not numbers");
-        if (all.keep) continue;
+        if (!all.collects) continue;
         Candidate* best = group.candidates.data + size_t(row) * all.beam;
         for (int part = 0; part < all.parts; part++) {
             const size_t place = size_t(part) * all.rows + row;
@@ -327,17 +327,19 @@ inline void find_candidates(DecodingWork& work, Group& group, const heedful_mode
     all.rows = static_cast<int>(group.rows.size);
     all.tiles = (model.settings.vocabulary + LOGIT_TILE - 1) / LOGIT_TILE;
     all.beam = options.beam;
-    all.keep = needs_logits(options);
+    all.collects = chooses_by_candidates(options);
+    all.keep = !all.collects || options.keep_logits;
     const bool divided = work.pool && model.output.weight_bytes() >= WORTH_DIVIDING;
     all.parts = divided ? (2 * work.threads() < all.tiles ? 2 * work.threads() : all.tiles) : 1;
     all.room = size_t(all.rows) * LOGIT_TILE;
     if (model.output.bytes) all.bytes = quantized(work, model.output, x, all.rows);
     work.tile_peaks.reserve(size_t(all.rows) * all.tiles);
     work.tile_sums.reserve(size_t(all.rows) * all.tiles);
-    if (all.keep) {
+    if (all.keep)
         group.logits.reserve(size_t(all.rows) * model.settings.vocabulary);
-    } else {
+    else
         work.tile.reserve(all.parts * all.room);
+    if (all.collects) {
         work.part_candidates.reserve(size_t(all.parts) * all.rows * all.beam);
         work.part_counts.size = 0;
         work.part_counts.resize(size_t(all.parts) * all.rows);

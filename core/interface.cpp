@@ -163,7 +163,8 @@ void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* tota
     if (decoder->taken == decoder->done.size) decoder->taken = decoder->done.size = 0;
 }
 
-int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* tokens, int most, float* last_score) {
+int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* tokens, int most, int32_t* last,
+                             float* last_score) {
     Group* group;
     size_t place;
     if (!find_running(*decoder, index, &group, &place)) return -1;
@@ -171,14 +172,16 @@ int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* t
     if (!sentence.length) return 0;
     const int row = best_row(sentence);
     if (sentence.length <= most) tokens_so_far(sentence, row, tokens);
-    *last_score = sentence.history[size_t(sentence.length - 1) * sentence.beam + row].score;
+    const Step& step = sentence.history[size_t(sentence.length - 1) * sentence.beam + row];
+    *last = step.token;
+    *last_score = step.score;
     return sentence.length;
 }
 
 int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens, float* scores) {
     Group* group;
     size_t place;
-    if (!needs_logits(decoder->options) || !find_running(*decoder, index, &group, &place)) return 0;
+    if ((chooses_by_candidates(decoder->options) && !decoder->options.keep_logits) || !find_running(*decoder, index, &group, &place)) return 0;
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;

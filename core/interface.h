@@ -90,9 +90,10 @@ HEEDFUL_API int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, i
 // Per hypothesis `heads` has the number of tokens, the number of scores, and whether it is finished.
 HEEDFUL_API void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* totals, int32_t* tokens,
                                       float* scores);
-// The best hypothesis of a sentence under way: its length; -1 if there is no such sentence.
+// The best hypothesis of a sentence under way: its length, its last token and that token's score, and all its tokens if
+// there is room for so many; -1 if there is no such sentence.
 HEEDFUL_API int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* tokens, int most,
-                                         float* last_score);
+                                         int32_t* last, float* last_score);
 // The likeliest tokens in the place of its last one (with `keep_logits`); gives how many were found.
 HEEDFUL_API int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens,
                                           float* scores);

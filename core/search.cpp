@@ -120,7 +120,7 @@ static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t
     for (int i = 0; i < count; i++) {
         const Candidate* candidates = group.candidates.data + (first + i) * beam;
         int num = rows[i].num_candidates;
-        if (needs_logits(options)) {
+        if (!chooses_by_candidates(options)) {
             const int vocabulary = group.decoder->model->settings.vocabulary;
             group.candidates.reserve(group.rows.size * beam);
             Candidate* own = group.candidates.data + (first + i) * beam;

@@ -28,7 +28,7 @@ ALLOWED = {
     "inspection/attention": {"layers", "machine"},
     "inspection/run": set(),
     "decoding": {"layers", "models", "text"},
-    "tasks": {*USING, "prepared", "inspection", "model_folder"},
+    "tasks": {*USING, "core", "prepared", "inspection", "model_folder"},
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
     "doctor": {*MAKING, "training", "core"},

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.options import batch_size_option, computing_options
 from heedful.cli.text_input import TextInput, text_input
 from heedful.config import require
 from heedful.errors import UserError
+from heedful.tasks.computing import Computing
 
 if TYPE_CHECKING:
     from heedful.tasks.classification import Classification
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line.")
 @click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
 @batch_size_option(64)
-@device_option
-def classify(model: str, given: TextInput, device: str, top: int, **options: Any) -> None:
+@computing_options
+def classify(model: str, given: TextInput, computing: Computing, top: int, **options: Any) -> None:
     """Label texts, or tell what images show.
 
     Texts are those given, the lines of --input, or those of standard input; a tab separates the two texts of a pair.
@@ -40,11 +41,11 @@ def classify(model: str, given: TextInput, device: str, top: int, **options: Any
     """
     from heedful.tasks.image_classification.pipeline import ImageClassifier
     from heedful.tasks.labelling.classifier import Classifier
-    from heedful.tasks.loading import load
+    from heedful.tasks.loading import load_with
 
     require(top, "--top", 1)
     require(options["batch_size"], "--batch-size", 1)
-    pipeline = load(model, device)
+    pipeline = load_with(model, computing)
     if isinstance(pipeline, ImageClassifier):
         _images(pipeline, given, top, options)
     elif isinstance(pipeline, Classifier):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.options import batch_size_option, computing_options
 from heedful.cli.text_input import TextInput, text_input
+from heedful.tasks.computing import Computing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     help="Give vectors of length 1; by default, unless the model says not to.",
 )
 @batch_size_option(64)
-@device_option
+@computing_options
 def embed(
     model: str,
     given: TextInput,
@@ -39,7 +40,7 @@ def embed(
     pooling: str | None,
     normalize: bool | None,
     batch_size: int,
-    device: str,
+    computing: Computing,
 ) -> None:
     """Turn lines of text into vectors, with an encoder of any task.
 
@@ -54,7 +55,7 @@ def embed(
     from heedful.tasks.encoding.pipeline import Encoder
 
     require(batch_size, "--batch-size", 1)
-    pipeline: Encoder = load_as(Encoder, model, device, "encoder")
+    pipeline: Encoder = load_as(Encoder, model, computing, "encoder")
 
     def vectors(lines: list[str]) -> np.ndarray:
         return pipeline.embed(lines, pooling=pooling, normalize=normalize, batch_size=batch_size)  # type: ignore[arg-type]

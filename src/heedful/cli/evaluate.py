@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from heedful.cli.lines import tell
-from heedful.cli.options import device_option, with_options
+from heedful.cli.options import device_option, engine_option, precision_option, with_options
 from heedful.errors import UserError
 from heedful.tasks.declaration import ENCODING, Option, resolve
 from heedful.tasks.registry import all_tasks
@@ -32,6 +32,8 @@ def _options() -> Iterator[Option]:
 @click.argument("model")
 @with_options(_options())
 @device_option
+@engine_option
+@precision_option
 @click.option("--json", "as_json", is_flag=True, help="Write the figures as JSON.")
 def evaluate(model: str, as_json: bool, **options: Any) -> None:
     """Measure a model on a test set.
@@ -58,8 +60,8 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
         flags = " and ".join(f"--{each.replace('_', '-')}" for each in evaluation.needed)
         raise UserError(f"the task of {model} is {task}: give {flags}")
     own = {option.names[0] for option in evaluation.options}
-    if "--precision" not in own and (options["shortlist"] or options["precision"] != "fp32"):
-        raise UserError(f"the task of {model} is {task}: --precision and --shortlist are for translation")
+    if "--shortlist" not in own and options["shortlist"]:
+        raise UserError(f"the task of {model} is {task}: --shortlist is for translation")
     from heedful.text.encodings import check_encoding
 
     check_encoding(options["encoding"])

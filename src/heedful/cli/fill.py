@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heedful.cli.options import device_option
+from heedful.cli.options import computing_options
 from heedful.cli.text_input import TextInput, text_input
+from heedful.tasks.computing import Computing
 
 if TYPE_CHECKING:
     from heedful.tasks.masked_modeling.pipeline import Filling, MaskedLanguageModel
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 @text_input()
 @click.option("--top", type=int, default=5, show_default=True, help="Words for each mask, the likeliest first.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON: an array per mask, or, of lines, one per line.")
-@device_option
-def fill(model: str, given: TextInput, top: int, as_json: bool, device: str) -> None:
+@computing_options
+def fill(model: str, given: TextInput, top: int, as_json: bool, computing: Computing) -> None:
     """Guess the word at each [MASK] of a text.
 
     One text after the model gives a line with word, tab, probability for each guess; the guesses for several masks
@@ -37,7 +38,7 @@ def fill(model: str, given: TextInput, top: int, as_json: bool, device: str) -> 
     from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
 
     require(top, "--top", 1)
-    pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, device, "masked language model")
+    pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, computing, "masked language model")
     if len(given.texts) != 1:
         answer_lines(given, lambda first, lines: _lines(pipeline, first, lines, top, as_json))
         return

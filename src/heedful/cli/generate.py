@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heedful.cli.lines import tell
-from heedful.cli.options import device_option
+from heedful.cli.options import computing_options
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
+from heedful.tasks.computing import Computing
 from heedful.tasks.remarks import remarks
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 @click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; can be given several times.")
 @click.option("--interactive", is_flag=True, help="Ask for a prompt again and again.")
 @click.option("--lines", is_flag=True, help="Each line is a prompt, and what continues it ends with the line.")
-@device_option
-def generate(model: str, given: TextInput, interactive: bool, lines: bool, device: str, **options: Any) -> None:
+@computing_options
+def generate(
+    model: str, given: TextInput, interactive: bool, lines: bool, computing: Computing, **options: Any
+) -> None:
     """Continue a text, written out as it is generated.
 
     Without PROMPT it is all of --input or of standard input, without the end of the last line, or nothing, if that is
@@ -50,12 +53,12 @@ def generate(model: str, given: TextInput, interactive: bool, lines: bool, devic
     """
     from heedful.tasks.language_modeling.generation import GenerationOptions
     from heedful.tasks.language_modeling.pipeline import LanguageModel
-    from heedful.tasks.loading import load
+    from heedful.tasks.loading import load_with
 
     if interactive and (given.is_given or lines):
         raise UserError("--interactive asks for prompts: give none, and neither --input nor --lines")
     settings = GenerationOptions(**options)
-    pipeline = load(model, device)
+    pipeline = load_with(model, computing)
     if not isinstance(pipeline, LanguageModel):
         raise UserError(f"{model} holds no language model: its task is {pipeline.config.task!r}")
     if interactive:

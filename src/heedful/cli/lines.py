@@ -11,6 +11,7 @@ import click
 
 from heedful.cli.text_input import TextInput
 from heedful.errors import UserError
+from heedful.tasks.computing import Computing
 from heedful.tasks.remarks import remarks
 
 
@@ -38,11 +39,11 @@ def answer_lines(given: TextInput, answer: Callable[[int, list[str]], list[str]]
         sys.stdout.buffer.flush()
 
 
-def load_as(kind: type[Any], model: str, device: str, what: str) -> Any:
+def load_as(kind: type[Any], model: str, computing: Computing, what: str) -> Any:
     """The model of a folder, which must be of that kind."""
-    from heedful.tasks.loading import load
+    from heedful.tasks.loading import load_with
 
-    pipeline = load(model, device)
+    pipeline = load_with(model, computing)
     if not isinstance(pipeline, kind):
         raise UserError(f"{model} holds no {what}: its task is {pipeline.config.task!r}")
     return pipeline

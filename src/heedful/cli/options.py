@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import click
 
+from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import ENCODING, Option
 
 # Without a default: a training run may be told the device by its settings file.
 DEVICE = Option(("--device",), "What to compute on.", None, choices=("auto", "cpu", "cuda", "mps"))
 
 
-def precision_option(help_text: str) -> Callable[[Any], Any]:
-    """`--precision`: what a model computes with."""
-    choices = click.Choice(["fp32", "int8"])
-    return click.option("--precision", type=choices, default="fp32", show_default=True, help=help_text)
+precision_option = click.option(
+    "--precision",
+    type=click.Choice(["fp32", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="int8: weights of 8 bits, on a CPU; faster, smaller, and a little less exact.",
+)
+
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(["auto", "core", "torch"]),
+    default="auto",
+    show_default=True,
+    help="What computes: heedful's own engine where it can do what is asked, or torch.",
+)
 
 
 def split_option(help_text: str) -> Callable[[Any], Any]:
@@ -59,3 +72,15 @@ def with_options(options: Iterable[Option]) -> Callable[[Any], Any]:
 
 device_option = declared(replace(DEVICE, default="auto"))
 encoding_option = declared(ENCODING)
+
+
+def computing_options(command: Any) -> Any:
+    """`--device`, `--engine` and `--precision`: what a model computes on and with, as one argument, `computing`."""
+
+    @wraps(command)
+    def packed(*arguments: Any, device: str, engine: Any, precision: Any, **others: Any) -> Any:
+        return command(*arguments, computing=Computing(device, engine, precision), **others)
+
+    for option in (device_option, engine_option, precision_option):
+        packed = option(packed)
+    return packed

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heedful.cli.options import device_option
+from heedful.cli.options import computing_options
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
+from heedful.tasks.computing import Computing
 
 if TYPE_CHECKING:
     from heedful.tasks.translation.pipeline import Score
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     help="Divide by the length penalty of this alpha, as `heedful translate --scores` does with 0.6.",
 )
 @click.option("--tokens", is_flag=True, help="Add a column with the log-probability of each subword and of the end.")
-@device_option
+@computing_options
 def score(
     model: str,
     given: TextInput,
@@ -35,7 +36,7 @@ def score(
     target: str | None,
     length_penalty: float,
     tokens: bool,
-    device: str,
+    computing: Computing,
 ) -> None:
     """Give the log-probability of given translations, one line for each pair.
 
@@ -55,7 +56,7 @@ def score(
         raise UserError("--source and --target belong together: give both, or pairs in place of them")
     if source is not None and given.is_given:
         raise UserError("--source and --target are there, and pairs too: give one of them")
-    translator = load_translator(model, device)
+    translator = load_translator(model, computing)
 
     def lines_of(sources: list[str], targets: list[str], first: int) -> list[str]:
         scores = translator.score(sources, targets, length_penalty=length_penalty, first_index=first - 1)

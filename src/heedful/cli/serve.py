@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.options import device_option, precision_option
+from heedful.cli.options import computing_options
 from heedful.errors import UserError
 
 MEBIBYTE = 2**20
@@ -43,8 +43,7 @@ MEBIBYTE = 2**20
 @click.option("--max-tokens", type=int, default=4096, show_default=True, help="Tokens that a sample may have.")
 @click.option("--max-body", type=int, default=16, show_default=True, help="Mebibytes of one request.")
 @click.option("--max-connections", type=int, default=1000, show_default=True, help="Clients connected at a time.")
-@precision_option("int8: models that translate compute with weights of 8 bits.")
-@device_option
+@computing_options
 def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None:
     """Serve models over HTTP: an API, described in /openapi.json, and a web page.
 
@@ -88,8 +87,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
     settings = ServerSettings(
         named(models),
         options["workers"],
-        options["device"],
-        options["precision"],
+        options["computing"],
         _keys(options["api_key_file"]),
         limits,
         hosts=options["allow_host"],

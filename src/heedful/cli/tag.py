@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
-from heedful.cli.options import batch_size_option, device_option
+from heedful.cli.options import batch_size_option, computing_options
 from heedful.cli.text_input import TextInput, text_input
+from heedful.tasks.computing import Computing
 
 
 @click.command()
 @click.argument("model")
 @text_input()
 @batch_size_option(64)
-@device_option
-def tag(model: str, given: TextInput, batch_size: int, device: str) -> None:
+@computing_options
+def tag(model: str, given: TextInput, batch_size: int, computing: Computing) -> None:
     """Tag words: a line of words between spaces gives a line with as many tags.
 
     Texts are those given, the lines of --input, or those of standard input. A blank line stays blank.
@@ -27,7 +28,7 @@ def tag(model: str, given: TextInput, batch_size: int, device: str) -> None:
     from heedful.tasks.labelling.tagger import Tagger
 
     require(batch_size, "--batch-size", 1)
-    pipeline: Tagger = load_as(Tagger, model, device, "tagger")
+    pipeline: Tagger = load_as(Tagger, model, computing, "tagger")
 
     def answer(first: int, lines: list[str]) -> list[str]:
         return [" ".join(word.tag for word in words) for words in pipeline.tag(lines, batch_size=batch_size)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.options import device_option, precision_option, split_option
+from heedful.cli.options import computing_options, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -59,13 +59,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Lines decoded at a time; does not change the output.",
 )
-@click.option("--workers", type=int, help="Processes; by default one for each core. Does not change the output.")
-@precision_option("int8: weights of 8 bits, on a CPU; faster, from a width of 256 up.")
+@click.option(
+    "--workers",
+    type=int,
+    help="Threads, or processes with torch; one per core. Does not change the output.",
+)
 @click.option("--verbose", is_flag=True, help="Say on standard error which lines were split, and where.")
 @click.option(
     "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
 )
-@device_option
+@computing_options
 def translate(model: str, given: TextInput, output_file: str | None, **options: Any) -> None:
     """Translate lines of text, from standard input to standard output.
 
@@ -82,7 +85,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     with imports_that_stay():
         from heedful.tasks.translation.lines import number_of_workers, translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
-    workers = number_of_workers(options["workers"], options["device"])
+    workers = number_of_workers(options["workers"], options["computing"].device)
     with ExitStack() as stack:
         read = given.reader()
         target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
@@ -121,7 +124,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         raise UserError("--prefix may need any subword: leave out --shortlist")
     if options["batch_size"] < 1:
         raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
-    names = ("device", "precision", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
+    names = ("computing", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
 
 

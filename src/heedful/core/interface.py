@@ -84,7 +84,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_decoder_running": (c_int, (c_void_p,)),
     "heedful_decoder_done": (c_int, (c_void_p, POINTER(c_int64), _INTS)),
     "heedful_decoder_take": (None, (c_void_p, _INTS, POINTER(c_double), _INTS, _FLOATS)),
-    "heedful_decoder_progress": (c_int, (c_void_p, c_int64, _INTS, c_int, _FLOATS)),
+    "heedful_decoder_progress": (c_int, (c_void_p, c_int64, _INTS, c_int, _INTS, _FLOATS)),
     "heedful_decoder_likeliest": (c_int, (c_void_p, c_int64, c_int, _INTS, _FLOATS)),
     "heedful_score": (c_int, (c_void_p, c_int, c_int, _INTS, _INTS, _INTS, _INTS, _FLOATS, c_void_p)),
     "heedful_encode": (c_int, (c_void_p, c_int, c_int, _INTS, c_void_p, _INTS, c_int, c_int, c_void_p)),

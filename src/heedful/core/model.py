@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections.abc import Sequence
 from ctypes import c_int64, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.interface import TYPES, check, engine, last_error
 from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
-from heedful.core.settings import FAMILIES, engine_name, model_settings, scheme_name
+from heedful.core.settings import FAMILIES, engine_name, model_settings
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
+from heedful.settings.position_scheme import table_length
+from heedful.settings.positions import config_of, name_of, traits_of
+from heedful.settings.relative_buckets import RelativeBucketConfig
 from heedful.text.special_tokens import SpecialTokens
 
-# Schemes whose reach is that of a table.
-BOUNDED = ("learned", "rotary")
+if TYPE_CHECKING:
+    from heedful.core.scheduler import CoreScheduler
+    from heedful.decoding.options import DecodingOptions
 
 
 class Cpu:
@@ -34,7 +39,10 @@ class CoreModel:
     """The weights of a model folder in the engine's memory, and what decoding asks of a model."""
 
     def __init__(self, folder: Path, family: str, config: Any, *, int8: bool, max_length: int | None = None) -> None:
-        self.family, self.config, self.int8 = family, config, int8
+        self.folder, self.family, self.config, self.int8 = folder, family, config, int8
+        self.asked_length = max_length
+        # What looks inside a model does so with torch, and keeps what it has loaded here.
+        self.torch_network: Any = None
         self.device = Cpu()
         self.shortlist = None
         self.max_length: int = max_length or config.max_length
@@ -47,9 +55,10 @@ class CoreModel:
 
     def _load(self, file: WeightsFile) -> None:
         names = {engine_name(self.family, name): name for name in file.tensors}
+        self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
         self._tables = self._position_tables(file, names)
-        rows = max((table.shape[-2 if table.ndim == 2 and "bias" not in name else -1] for name, table in self._tables.items()
-                    if not name.endswith("slopes")), default=0)
+        # A table has a row per position, biases a column per distance.
+        rows = max((len(each.T if name.endswith("biases") else each) for name, each in self._tables.items()), default=0)
         settings = model_settings(self.family, self.config, self.max_length, rows, int8=self.int8)
         if not self._fits_the_file(settings, file):
             raise UserError("the weights do not fit the settings in config.json")
@@ -86,11 +95,15 @@ class CoreModel:
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = np.ascontiguousarray(array, np.float32)
         shape = (c_int64 * array.ndim)(*array.shape)
-        check(engine().heedful_model_put(self.handle, name.encode(), 0, shape, array.ndim, array.ctypes.data, array.nbytes))
+        check(
+            engine().heedful_model_put(
+                self.handle, name.encode(), 0, shape, array.ndim, array.ctypes.data, array.nbytes
+            )
+        )
 
     def _position_tables(self, file: WeightsFile, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         """What the engine is given of each stack's positions, by its names."""
-        config, scheme = self.config, scheme_name(self.config.positions)
+        config, scheme = self.config, name_of(self.config.positions)
         stacks = [each for each in ("encoder", "decoder") if self.family in ("encoder_decoder", f"{each}_only")]
         tables: dict[str, NDArray[np.float32]] = {}
         for name in stacks:
@@ -98,24 +111,23 @@ class CoreModel:
             where = f"{name}.positions."
             heads = stack.attention.num_heads
             if scheme == "learned":
-                tables[where + "table"] = interpolated(self._stored(file, names, where + "table"), self._rows(self.max_length))
+                tables[where + "table"] = interpolated(
+                    self._stored(file, names, where + "table"), self._rows(self.max_length)
+                )
             elif scheme == "rotary":
                 trained, rows = self._rows(config.max_length), self._rows(self.max_length)
                 width = stack.attention.width_per_head(config.width)
-                found = rotary_tables(self._rotary_config(), width, trained, rows)
+                found = rotary_tables(config_of(config.positions), width, trained, rows)
                 tables |= {where + key: table for key, table in found.items()}
             elif scheme == "alibi":
                 tables[where + "slopes"] = alibi_slopes(heads)
             elif scheme == "relative_buckets":
                 buckets = self._stored(file, names, where + "biases")
-                farthest = getattr(config.positions, "max_distance", 128)
-                tables[where + "biases"] = biases_by_distance(buckets, farthest, causal=name == "decoder")
+                positions = config_of(config.positions)
+                assert isinstance(positions, RelativeBucketConfig)
+                biases = biases_by_distance(buckets, positions.max_distance, causal=name == "decoder")
+                tables[where + "biases"] = biases
         return tables
-
-    def _rotary_config(self) -> Any:
-        from heedful.layers.positions.table import config_of
-
-        return config_of(self.config.positions)
 
     def _stored(self, file: WeightsFile, names: dict[str, str], name: str) -> NDArray[np.float32]:
         if name not in names:
@@ -126,7 +138,7 @@ class CoreModel:
         """The rows of a table of positions, in a model for texts of that length."""
         if self.family != "encoder_decoder":
             return length
-        return max(16, -(-(length + 1) // 8) * 8)
+        return table_length(length + 1)  # the end token comes on top
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -137,7 +149,13 @@ class CoreModel:
     @property
     def bounded(self) -> bool:
         """Whether positions set a limit to the length of texts."""
-        return scheme_name(self.config.positions) in BOUNDED
+        return not traits_of(self.config.positions).extends
+
+    def new_scheduler(self, options: DecodingOptions, max_sentences: int) -> CoreScheduler:
+        """What decodes with this model."""
+        from heedful.core.scheduler import CoreScheduler
+
+        return CoreScheduler(self, options, max_sentences)
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """What is prefilled of a source, and the token that the first step reads."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 from collections.abc import Iterable
-from ctypes import c_double, c_float, c_int32, c_int64, c_void_p
+from ctypes import byref, c_double, c_float, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
 from heedful.core.interface import CoreRequest, SearchSettings, check, engine, last_error
 from heedful.core.model import CoreModel, as_ints
 from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.planning import Planned, Watch, check_options, plan
+from heedful.decoding.planning import Planned, check_options, plan
+from heedful.decoding.progress import Watch
+from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
@@ -23,17 +24,21 @@ class CoreProgress:
     """What there is of a sentence right after a step: its best hypothesis so far."""
 
     index: int
-    tokens: list[int]
-    score: float
+    length: int
+    last: tuple[int, float]
     scheduler: CoreScheduler
 
     @property
-    def last(self) -> tuple[int, float]:
-        """Its last token, and that token's log-probability."""
-        return self.tokens[-1], self.score
+    def tokens(self) -> list[int]:
+        """All its tokens."""
+        tokens, last, score = (c_int32 * self.length)(), c_int32(), c_float()
+        arguments = (self.scheduler.handle, self.index, tokens, self.length, byref(last), byref(score))
+        engine().heedful_decoder_progress(*arguments)
+        return tokens[:]
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
         """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        count = min(count, self.scheduler.model.config.vocabulary_size)
         tokens, scores = (c_int32 * count)(), (c_float * count)()
         found = engine().heedful_decoder_likeliest(self.scheduler.handle, self.index, count, tokens, scores)
         return list(zip(tokens[:found], scores[:found], strict=True))
@@ -42,9 +47,7 @@ class CoreProgress:
 class CoreScheduler:
     """Decodes requests side by side, on all threads; they may be added and cancelled between steps."""
 
-    def __init__(
-        self, model: CoreModel, options: DecodingOptions, max_sentences: int, *, watched: bool = False
-    ) -> None:
+    def __init__(self, model: CoreModel, options: DecodingOptions, max_sentences: int) -> None:
         check_options(model, options, max_sentences)
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
@@ -60,12 +63,13 @@ class CoreScheduler:
             min_length=options.min_length,
             sampling=sampling is not None,
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
-            keep_logits=watched,
+            keep_logits=1,
             threads=model.threads,
             sentences=max(1, -(-max_sentences // model.threads)),
         )
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
-        check(0 if self.handle else 1)
+        if not self.handle:
+            raise UserError(last_error())
         self._finalizer = weakref.finalize(self, engine().heedful_decoder_free, self.handle)
 
     @property
@@ -130,23 +134,20 @@ class CoreScheduler:
             self.watches.pop(each.index, None)
         for index, watch in list(self.watches.items()):
             progress = self._progress(index)
-            if progress is not None and not watch(progress):  # type: ignore[arg-type]
+            if progress is not None and not watch(progress):
                 self.cancel(index)
         return done
 
     def _progress(self, index: int) -> CoreProgress | None:
-        score = c_float()
-        length = engine().heedful_decoder_progress(self.handle, index, None, 0, ctypes.byref(score))
-        if length < 1:  # it waits
-            return None
-        tokens = (c_int32 * length)()
-        engine().heedful_decoder_progress(self.handle, index, tokens, length, ctypes.byref(score))
-        return CoreProgress(index, tokens[:], score.value, self)
+        last, score = c_int32(), c_float()
+        length = engine().heedful_decoder_progress(self.handle, index, None, 0, byref(last), byref(score))
+        # None while it waits.
+        return CoreProgress(index, length, (last.value, score.value), self) if length > 0 else None
 
     def _take_done(self) -> list[Decoded]:
         found = []
         index, sizes = c_int64(), (c_int32 * 3)()
-        while engine().heedful_decoder_done(self.handle, ctypes.byref(index), sizes):
+        while engine().heedful_decoder_done(self.handle, byref(index), sizes):
             hypotheses, num_tokens, num_scores = sizes
             heads, totals = (c_int32 * (3 * hypotheses))(), (c_double * hypotheses)()
             tokens, scores = (c_int32 * num_tokens)(), (c_float * num_scores)()

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings
+from heedful.settings.positions import name_of
 
 FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only")
 
@@ -49,11 +50,6 @@ def engine_name(family: str, name: str) -> str:
     return name
 
 
-def scheme_name(positions: Any) -> str:
-    """The name of a position scheme, from its name or its settings."""
-    return positions if isinstance(positions, str) else str(positions.scheme)
-
-
 def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings:
     """The engine's settings of one of a model's stacks."""
     attention, feed_forward, embedding = stack.attention, stack.feed_forward, config.embedding
@@ -72,7 +68,7 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
         attention_bias=attention.bias,
         feed_forward_bias=feed_forward.bias,
         additive=attention.scoring == "additive",
-        positions=POSITIONS.index(scheme_name(config.positions)),
+        positions=POSITIONS.index(name_of(config.positions)),
         position_rows=position_rows,
         segments=embedding.segments,
         embedding_norm=embedding.norm,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class WeightsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file: BinaryIO = path.open("rb")
+        self.file = path.open("rb")
         try:
             self.tensors: Mapping[str, StoredTensor] = self._read_header()
         except BaseException:
@@ -57,7 +57,7 @@ class WeightsFile:
             self._buffer = np.empty(tensor.size, np.uint8)
         self.file.seek(tensor.begin)
         view = self._buffer[: tensor.size]
-        if self.file.readinto(memoryview(view)) != tensor.size:
+        if self.file.readinto(view.data) != tensor.size:
             raise self._broken(f"{name} ends too early")
         return view
 

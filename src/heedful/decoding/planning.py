@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.text.special_tokens import SpecialTokens
-
-if TYPE_CHECKING:
-    from heedful.decoding.lane import SentenceProgress
-
-# Told of a sentence after each step with which it is not done; False gives it up there and then.
-Watch = Callable[["SentenceProgress"], bool]
 
 
 class FramingModel(Protocol):

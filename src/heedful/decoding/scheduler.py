@@ -1,10 +1,9 @@
-"""The one loop of all decoding: requests come at any time, slots are kept full, results are there when done."""
+"""Decoding with torch: requests come at any time, slots are kept full, results are there when done."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterable
 
 import torch
 
@@ -12,61 +11,14 @@ from heedful.decoding.beam import BeamSearch
 from heedful.decoding.hypothesis import Decoded, Request
 from heedful.decoding.lane import Lane, LaneEntry, Room, Selection
 from heedful.decoding.options import DecodingOptions
+from heedful.decoding.planning import check_options, longest_target, plan
 from heedful.decoding.progress import Watch
 from heedful.decoding.sampling import Sampler
 from heedful.decoding.seam import DecodingModel
-from heedful.errors import UserError
 
-# Requests drawn ahead and sorted by length, for each sentence decoded at a time.
-WINDOW = 16
 # Sources up to this length share one lane with all the slots; each doubling has a lane with half as many, so
 # that a long line costs no more memory than many short ones, and nobody waits for it.
 SHORT = 64
-
-
-def decode(
-    model: DecodingModel,
-    requests: Iterable[Request],
-    options: DecodingOptions,
-    max_sentences: int,
-) -> Iterator[Decoded]:
-    """Decode requests, of which there may be any number, up to `max_sentences` at a time.
-
-    Results come in the order in which they are done; each bears the index of its request. They do not depend
-    on `max_sentences`, nor on the other requests or their order, as far as the model's logits do not. Samples
-    depend on the index. Up to 16 times `max_sentences` requests are drawn ahead.
-    """
-    return chain.from_iterable(decode_stepwise(model, requests, options, max_sentences))
-
-
-def decode_stepwise(
-    model: DecodingModel,
-    requests: Iterable[Request],
-    options: DecodingOptions,
-    max_sentences: int,
-    watch: Watch | None = None,
-) -> Iterator[list[Decoded]]:
-    """The same as `decode`, with what is done after each step, if anything.
-
-    `watch` is told of every sentence after each step that it goes on from, and may give it up.
-    """
-    return _run(Scheduler(model, options, max_sentences), requests, watch)
-
-
-def _run(scheduler: Scheduler, requests: Iterable[Request], watch: Watch | None) -> Iterator[list[Decoded]]:
-    """Draw, step, hand out, until nothing is left."""
-    stream = iter(requests)
-    window = WINDOW * scheduler.max_sentences
-    while True:
-        missing = window - scheduler.num_waiting
-        # Whole windows, or at least halves: what is drawn by ones and twos cannot be sorted.
-        if not scheduler.complete and missing >= window / 2:
-            drawn = list(islice(stream, missing))
-            scheduler.add(drawn, watch)
-            scheduler.complete = len(drawn) < missing
-        if scheduler.idle:
-            return
-        yield scheduler.step()
 
 
 class Scheduler:
@@ -76,14 +28,8 @@ class Scheduler:
     """
 
     def __init__(self, model: DecodingModel, options: DecodingOptions, max_sentences: int) -> None:
-        if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
-            raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
+        check_options(model, options, max_sentences)
         assert not getattr(model, "training", False), "a model decodes in evaluation mode"
-        limit = model.longest_target(0)
-        if limit is not None and options.min_length > limit:
-            raise UserError(
-                f"min_length is {options.min_length}, but the model takes {limit} target tokens at most: lower it"
-            )
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
         self.selection: Selection = (
@@ -163,21 +109,11 @@ class Scheduler:
             lanes[-1].fill(waiting)
 
     def _plan(self, request: Request, watch: Watch | None) -> LaneEntry:
-        request.check(self.model.special_tokens)
-        prefix = len(request.prefix)
-        prefilled, first = self.model.frame(request.source)
-        longest = self._longest_target(len(prefilled), max(len(request.source), prefix), request.max_length)
-        if prefix > longest:
-            raise UserError(
-                f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
-                "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
-            )
-        return LaneEntry(request, prefilled, first, longest, watch)
+        planned = plan(request, self.model, self.options)
+        return LaneEntry(request, planned.prefilled, planned.first, planned.longest, watch)
 
-    def _longest_target(self, source_length: int, length: int, own: int | None = None) -> int:
-        longest = own if own is not None and self.options.max_length is None else self.options.longest_target(length)
-        limit = self.model.longest_target(source_length)
-        return longest if limit is None else min(longest, limit)
+    def _longest_target(self, source_length: int, length: int) -> int:
+        return longest_target(self.model, self.options, source_length, length)
 
     def _lane_length(self, job: LaneEntry) -> int:
         needed = max(job.source_length, len(job.request.prefix) + 1)

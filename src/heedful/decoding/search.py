@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.scheduler import decode
+from heedful.decoding.run import decode
 from heedful.decoding.seam import DecodingModel
 
 # Sentences that are decoded side by side.

@@ -71,9 +71,10 @@ class SelfTest:
 
     def translate(self) -> str:
         """Translate at two batch sizes, and compare texts and scores."""
+        from heedful.tasks.computing import Computing
         from heedful.tasks.loading import load_translator
 
-        translator = load_translator(str(self.model), "cpu")
+        translator = load_translator(str(self.model), Computing("cpu"))
         lines = [" ".join(WORDS[: 1 + place % 3]) for place in range(len(WORDS))]
         found = [
             [

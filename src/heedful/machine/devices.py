@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from heedful.errors import UserError
@@ -46,8 +49,19 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def may_have_accelerator() -> bool:
+    """Whether there are signs of a GPU that torch may be able to use; to be sure, torch would have to be imported."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    if sys.platform == "win32":
+        return Path(os.environ.get("SYSTEMROOT", "C:\\Windows"), "System32", "nvcuda.dll").exists()
+    return any(Path(each).exists() for each in ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))
+
+
 def device_type(name: str) -> str:
     """The kind of the device of that name; without torch there is the CPU alone."""
+    if name == "cpu" or (name == "auto" and not may_have_accelerator()):
+        return "cpu"
     if has_torch():
         return choose_device(name).type
     if name not in ("auto", "cpu"):

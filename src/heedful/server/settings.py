@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+
+from heedful.tasks.computing import Computing
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,13 @@ class ServerSettings:
     """Models by name, how many workers hold them and on what, the keys that open the door, and the limits.
 
     Without a number there is a worker for each core, or one where another device computes. The precision is that of
-    models that translate. `hosts` are names that clients may use for the server besides its `address`.
+    models that can have it. `hosts` are names that clients may use for the server besides its `address`.
     Where `models` are copies in the folder `private`, `originals` are the folders that they were made of.
     """
 
     models: dict[str, str]
     workers: int | None = None
-    device: str = "auto"
-    precision: Literal["fp32", "int8"] = "fp32"
+    computing: Computing = field(default_factory=Computing)
     keys: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     address: str = "127.0.0.1"

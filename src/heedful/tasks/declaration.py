@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 # What a model takes and gives; the page has a workspace for each pair that occurs.
@@ -120,4 +120,3 @@ class TaskDeclaration:
     training: Training | None = None
     evaluation: Evaluation | None = None
     demo: Demo | None = None
-    precisions: Sequence[str] = field(default=("fp32",))

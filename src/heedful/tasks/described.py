@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heedful.core.model import CoreModel
 from heedful.model_folder import ModelConfig
 from heedful.models.parameter_count import counted
 
@@ -17,5 +18,8 @@ class Described:
 
     def __repr__(self) -> str:
         summary = self.config.model.summary()
-        parameters = f"{counted(self.model):,} parameters"
-        return f"{type(self).__name__}({self.name!r}: {summary}, {parameters}, on {self.model.device})"
+        if isinstance(self.model, CoreModel):
+            parameters, where = self.model.num_parameters, "heedful's engine"
+        else:
+            parameters, where = counted(self.model), str(self.model.device)
+        return f"{type(self).__name__}({self.name!r}: {summary}, {parameters:,} parameters, on {where})"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
+from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.torch_needed import needs_torch
-from heedful.model_folder import load_model_folder
+from heedful.model_folder import LoadedModel, ModelConfig, check_model_folder, load_model_folder, load_tokenizer
+from heedful.tasks.computing import Computing, Engine, Precision
 from heedful.tasks.declaration import resolve
+from heedful.tasks.engines import choose_engine
 from heedful.tasks.registry import all_tasks
 
 if TYPE_CHECKING:
@@ -17,60 +20,84 @@ if TYPE_CHECKING:
     from heedful.tasks.language_modeling.pipeline import LanguageModel
     from heedful.tasks.translation.pipeline import Translator
 
-Precision = Literal["fp32", "int8"]
-
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
 
 
-@needs_torch("loading a model")
 def load(
     path: str | Path,
     device: str = "auto",
     max_length: int | None = None,
     precision: Precision = "fp32",
     shortlist: bool = False,
+    engine: Engine = "auto",
 ) -> Pipeline:
     """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
 
     For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled; biases by distance
-    have no limit. With the precision `int8` a Transformer for translation computes with weights of 8 bits: faster on a
-    CPU, from a width of 256 up, and a little less exact. With `shortlist` it uses that of its folder (see `heedful
-    shortlist`).
+    have no limit. The `engine` is heedful's own ("core"), which needs no torch, wherever it can do what is asked
+    ("auto"), and otherwise "torch"; with "torch" the pipeline's `model` is a module. With the precision `int8` a model
+    computes with weights of 8 bits: faster on a CPU, and a little less exact. With `shortlist` a translation model
+    uses that of its folder (see `heedful shortlist`).
     """
+    folder = Path(path)
+    config = check_model_folder(folder)
+    if max_length is not None and max_length < 1:
+        raise UserError(f"max_length is {max_length}, but must be at least 1")
+    if precision not in get_args(Precision):
+        raise UserError(f"precision is {precision!r}: choose one of {', '.join(get_args(Precision))}")
+    if choose_engine(engine, config, device, shortlist=shortlist) == "core":
+        loaded = _load_core(folder, config, max_length, precision)
+    else:
+        loaded = _load_torch(folder, device, max_length, precision, shortlist)
+    pipeline: Pipeline = resolve(all_tasks()[config.task].pipeline)(loaded)
+    return pipeline
+
+
+def load_with(path: str | Path, computing: Computing) -> Pipeline:
+    """Load a model folder, to compute as is asked."""
+    return load(path, computing.device, precision=computing.precision, engine=computing.engine)
+
+
+def _load_core(folder: Path, config: ModelConfig, max_length: int | None, precision: Precision) -> LoadedModel:
+    network = CoreModel(folder, config.family, config.model, int8=precision == "int8", max_length=max_length)
+    tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
+    return LoadedModel(network, config, tokenizer, folder.resolve().name)
+
+
+@needs_torch("loading a model")
+def _load_torch(
+    folder: Path, device: str, max_length: int | None, precision: Precision, shortlist: bool
+) -> LoadedModel:
     from heedful.layers.int8_linear import with_int8_weights
     from heedful.machine.devices import choose_device
     from heedful.models.encoder_decoder import EncoderDecoder
     from heedful.models.shortlist import load_shortlist
     from heedful.models.shortlist_output import ShortlistOutput
 
-    loaded = load_model_folder(Path(path))
+    loaded = load_model_folder(folder)
     if max_length is not None:
-        if max_length < 1:
-            raise UserError(f"max_length is {max_length}, but must be at least 1")
         if not hasattr(loaded.network, "resize_positions"):
-            raise UserError(f"{path} takes no text, for which max_length would be: give classify its resolution")
+            raise UserError(f"{folder} takes no text, for which max_length would be: give classify its resolution")
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(device))
     if shortlist:
         if not isinstance(loaded.network, EncoderDecoder):
-            raise UserError(f"{path}: only Transformers that translate have a shortlist")
-        found = load_shortlist(Path(path), loaded.config.model.vocabulary_size)
+            raise UserError(f"{folder}: only Transformers that translate have a shortlist")
+        found = load_shortlist(folder, loaded.config.model.vocabulary_size)
         loaded.network.shortlist = ShortlistOutput(found, loaded.network.output)
     if precision == "int8":
         if not isinstance(loaded.network, EncoderDecoder):
-            raise UserError(f"{path}: int8 is for Transformers that translate: leave the precision at fp32")
+            raise UserError(f"{folder}: int8 is for Transformers that translate: leave the precision at fp32")
         with_int8_weights(loaded.network)
-    pipeline: Pipeline = resolve(all_tasks()[loaded.config.task].pipeline)(loaded)
-    return pipeline
+    return loaded
 
 
-def load_translator(
-    path: str | Path, device: str = "auto", precision: Precision = "fp32", shortlist: bool = False
-) -> Translator:
+def load_translator(path: str | Path, computing: Computing | None = None, shortlist: bool = False) -> Translator:
     """Load a model folder that must hold a translation model."""
     from heedful.tasks.translation.pipeline import Translator
 
-    model = load(path, device, precision=precision, shortlist=shortlist)
+    chosen = computing or Computing()
+    model = load(path, chosen.device, None, chosen.precision, shortlist, chosen.engine)
     if not isinstance(model, Translator):
         raise UserError(f"{path} holds no translation model")
     return model

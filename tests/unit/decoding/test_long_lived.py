@@ -5,7 +5,8 @@ import random
 import pytest
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
-from heedful.decoding.scheduler import Scheduler, decode_stepwise
+from heedful.decoding.run import decode_stepwise
+from heedful.decoding.scheduler import Scheduler
 
 SETTINGS = {
     "greedy": DecodingOptions(beam=1, max_extra=7),

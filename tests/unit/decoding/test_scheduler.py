@@ -7,7 +7,8 @@ import torch
 
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.lane import STEPS_TO_GATHER
-from heedful.decoding.scheduler import SHORT, WINDOW, Scheduler
+from heedful.decoding.run import WINDOW
+from heedful.decoding.scheduler import SHORT, Scheduler
 from heedful.errors import UserError
 
 

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from heedful.decoding.hypothesis import Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.progress import SentenceProgress, Watch
+from heedful.decoding.run import AnyScheduler, new_scheduler
 from heedful.models.memory_plan import memory_share, sentences_that_fit
 from heedful.server.worker.memory_share import MemoryShare
-
-if TYPE_CHECKING:
-    from heedful.decoding.scheduler import Scheduler
 
 # Sentences of one set of options that are decoded side by side.
 MOST_SENTENCES = 64
@@ -61,7 +59,7 @@ class Engine:
         self.memory = MemoryShare(min((memory_share(each.device) for each in models.values()), default=math.inf))
         self.faults: list[tuple[Listener, Exception]] = []
         self.backlog: deque[_Group] = deque()
-        self.schedulers: dict[tuple[str, DecodingOptions], Scheduler] = {}
+        self.schedulers: dict[tuple[str, DecodingOptions], AnyScheduler] = {}
         self.places: dict[int, _Place] = {}
         self.indices = count()
         self.tokens = 0
@@ -121,12 +119,10 @@ class Engine:
                 self._leave(request.index)
             place.listener.failed(error)
 
-    def _scheduler(self, key: tuple[str, DecodingOptions]) -> Scheduler:
+    def _scheduler(self, key: tuple[str, DecodingOptions]) -> AnyScheduler:
         if key not in self.schedulers:
-            from heedful.decoding.scheduler import Scheduler
-
             model, options = key
-            self.schedulers[key] = Scheduler(self.models[model], options, self._sentences(model, options))
+            self.schedulers[key] = new_scheduler(self.models[model], options, self._sentences(model, options))
         return self.schedulers[key]
 
     def _watch(self, watch: Watch, progress: SentenceProgress) -> bool:
@@ -183,7 +179,7 @@ class Engine:
             if scheduler.idle:
                 self.schedulers.pop(key, None)
 
-    def _step(self, key: tuple[str, DecodingOptions], scheduler: Scheduler) -> None:
+    def _step(self, key: tuple[str, DecodingOptions], scheduler: AnyScheduler) -> None:
         try:
             results = scheduler.step()
         except Exception as error:  # those whose sentences are computed together fail together, and nobody else

@@ -8,13 +8,14 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.devices import device_type, hold_to_one_thread
 from heedful.machine.memory import keep_freed_memory, resident_memory
-from heedful.machine.torch_needed import has_torch
 from heedful.model_folder import check_model_folder, stored_shapes
 from heedful.models.parameter_count import counted_in
 from heedful.server.channel import Channel
@@ -39,7 +40,8 @@ from heedful.server.worker.reply import Reply
 from heedful.server.worker.text_preparation import StepwiseWork, TextPreparation
 from heedful.server.worker.translation import TranslationWork
 from heedful.tasks.direct_verb import direct_verbs
-from heedful.tasks.loading import Pipeline, load
+from heedful.tasks.engines import choose_engine
+from heedful.tasks.loading import Pipeline, load_with
 from heedful.tasks.registry import all_tasks
 
 # The front process goes first: it has little to do, and everyone waits for it.
@@ -59,8 +61,6 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     keep_freed_memory()
-    if has_torch():
-        hold_to_one_thread()
     channel = Channel(connection)
     try:
         try:
@@ -69,7 +69,7 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
             channel.send([Refused(_in_terms_of_originals(str(error), settings))])
             return
         cards = [_card(name, pipeline, Path(settings.models[name])) for name, pipeline in pipelines.items()]
-        channel.send([Ready(cards, device_type(settings.device))])
+        channel.send([Ready(cards, device_type(settings.computing.device))])
         Worker(channel, pipelines).run()
     except (EOFError, ConnectionError):
         _tidy_up(settings)
@@ -93,8 +93,15 @@ def _in_terms_of_originals(message: str, settings: ServerSettings) -> str:
 
 
 def _load(folder: str, settings: ServerSettings) -> Pipeline:
-    able = settings.precision in all_tasks()[check_model_folder(Path(folder)).task].precisions
-    return load(folder, settings.device, precision=settings.precision if able else "fp32")
+    config, wanted = check_model_folder(Path(folder)), settings.computing
+    own = choose_engine(wanted.engine, config, wanted.device) == "core"
+    precision = wanted.precision if own or config.family == "encoder_decoder" else "fp32"
+    if not own:
+        hold_to_one_thread()
+    pipeline = load_with(folder, replace(wanted, precision=precision))
+    if isinstance(pipeline.model, CoreModel):
+        pipeline.model.threads = 1  # there is a worker for each core
+    return pipeline
 
 
 def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:

@@ -15,7 +15,8 @@ from heedful.inspection.attention.recording import Recording, check_length, one_
 from heedful.text.framing import Framed
 
 if TYPE_CHECKING:
-    from heedful.tasks.encoding.pipeline import Encoder
+    from heedful.tasks.engines import torch_network
+from heedful.tasks.encoding.pipeline import Encoder
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def encoder_attention(
     encoder: Encoder, framed: Framed, texts: tuple[str, ...], answers: Predicted | None = None
 ) -> AttentionMaps:
     """The maps of all layers, and what the head answers, if there is something to be answered."""
-    model, name = encoder.model, encoder.tokenizer.token_text
+    model, name = torch_network(encoder), encoder.tokenizer.token_text
     check_length(len(framed.ids), None)
     ids_1T = torch.tensor([framed.ids], device=model.device)
     lengths_1 = torch.tensor([len(framed.ids)], device=model.device)

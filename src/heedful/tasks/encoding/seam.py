@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.core.model import CoreModel
 from heedful.settings.encoder_only import Pooling
 from heedful.text.framing import Framed
 
@@ -26,6 +27,10 @@ class EncoderComputation(Protocol):
 
 def encoder_computation(network: Any) -> EncoderComputation:
     """What computes with a model."""
+    if isinstance(network, CoreModel):
+        from heedful.tasks.encoding.with_core import CoreEncoder
+
+        return CoreEncoder(network)
     from heedful.tasks.encoding.with_torch import TorchEncoder
 
     return TorchEncoder(network)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from heedful.errors import UserError
 from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
+from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.image_classification.files import LabelledImages, open_images
 from heedful.tasks.image_classification.images import decode_image, parse_resolution
 from heedful.tasks.image_classification.pipeline import ImageClassifier
 from heedful.tasks.label_tables import label_lines
-from heedful.tasks.loading import load
+from heedful.tasks.loading import load_with
 
 
 def evaluate_images(
@@ -57,7 +58,7 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     if source is None:
         raise UserError(f"{model} is an image classifier: give --images, or --idx-images and --idx-labels")
     resolution = parse_resolution(options["resolution"])
-    pipeline = load(model, options["device"])
+    pipeline = load_with(model, Computing(options["device"], options["engine"], options["precision"]))
     assert isinstance(pipeline, ImageClassifier)
     result, seconds = evaluate_images(
         pipeline, source, resolution, lambda name, reason: remark(f"{name} is left out: {reason}")

@@ -11,13 +11,14 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.tasks.classification_metrics import LabelEvaluation, label_evaluation
+from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.label_tables import label_lines
 from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.entity_metrics import are_entity_tags, entity_evaluation
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelUnit, label_numbers
 from heedful.tasks.labelling.tagger import Tagger
-from heedful.tasks.loading import load
+from heedful.tasks.loading import load_with
 from heedful.tasks.remarks import remarks
 from heedful.text.row_layout import RECOGNISED, RowOptions, read_as
 
@@ -71,7 +72,7 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     """Measure a classifier or a tagger as the command line asks."""
     layout = RowOptions(options["columns"], options["header"], options["delimiter"])
     layout.check()
-    pipeline = load(model, options["device"])
+    pipeline = load_with(model, Computing(options["device"], options["engine"], options["precision"]))
     assert isinstance(pipeline, Classifier | Tagger)
     result = evaluate_labels(pipeline, options["data"], options["batch_size"], remark, options["encoding"], layout)
     return asdict(result), [

@@ -12,7 +12,8 @@ from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 
 if TYPE_CHECKING:
-    from heedful.tasks.language_modeling.pipeline import LanguageModel
+    from heedful.tasks.engines import torch_network
+from heedful.tasks.language_modeling.pipeline import LanguageModel
 
 
 def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
@@ -20,7 +21,7 @@ def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
 
     XLNet predicts by its query stream, whose positions stand at the places of the predicted tokens.
     """
-    model, name = pipeline.model, pipeline.tokenizer.token_text
+    model, name = torch_network(pipeline), pipeline.tokenizer.token_text
     tokens = pipeline.tokenizer.encode(text)
     if not tokens:
         raise UserError("the text is blank: give one that the model can look at")

@@ -155,7 +155,7 @@ class Generation:
 
     def _round(self) -> Iterator[tuple[int, str]]:
         """Go on with all samples, until the context is full."""
-        from heedful.decoding.scheduler import decode_stepwise
+        from heedful.decoding.run import decode_stepwise
 
         requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
         with one_thread(), flushed_denormals():

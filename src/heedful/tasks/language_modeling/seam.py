@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.core.model import CoreModel
+
 
 class TextComputation(Protocol):
     """Computes how well a model predicts a text."""
@@ -17,6 +19,10 @@ class TextComputation(Protocol):
 
 def text_computation(network: Any) -> TextComputation:
     """What computes with a model."""
+    if isinstance(network, CoreModel):
+        from heedful.tasks.language_modeling.with_core import CoreText
+
+        return CoreText(network)
     from heedful.tasks.language_modeling.with_torch import TorchText
 
     return TorchText(network)

@@ -51,13 +51,11 @@ EVALUATION = Evaluation(
             choices=("auto", "sentences", "none"),
             default="auto",
         ),
-        Option(("--workers",), "Translation: processes; by default one for each core.", None, kind=int),
         Option(
-            ("--precision",),
-            "Translation: int8 computes with weights of 8 bits.",
+            ("--workers",),
+            "Translation: threads, or processes with torch; one per core.",
             None,
-            choices=("fp32", "int8"),
-            default="fp32",
+            kind=int,
         ),
         Option(("--shortlist",), "Translation: as for `heedful translate`.", None, is_flag=True),
     ),
@@ -85,6 +83,5 @@ TASKS = (
             "dates, amounts, units and lists, generated from the Unicode CLDR",
             "90s",
         ),
-        precisions=("fp32", "int8"),
     ),
 )

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import nn
 
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.scheduler import decode
+from heedful.decoding.run import decode
 from heedful.errors import UserError
 from heedful.inspection.attention.joined_maps import join_maps
 from heedful.inspection.attention.maps import AttentionMap, AttentionMaps, Positions
 from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.tasks.engines import torch_network
 from heedful.tasks.translation.segmentation import Split
 from heedful.tasks.translation.task import collate
 from heedful.text.cleaning import clean_text
@@ -59,8 +59,7 @@ def _decoded(translator: Translator, sources: list[list[int]], beam: int) -> lis
 
 
 def _recorded(translator: Translator, source: list[int], target: list[int]) -> AttentionMaps:
-    model, name = translator.model, translator.tokenizer.token_text
-    assert isinstance(model, nn.Module)
+    model, name = torch_network(translator), translator.tokenizer.token_text
     recording = Recording(model)
     batch = collate([np.array(source)], [np.array(target, dtype=np.int64)], model.special_tokens).to(model.device)
     with one_look():

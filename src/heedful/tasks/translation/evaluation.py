@@ -11,6 +11,7 @@ import sacrebleu
 
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
+from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
@@ -40,9 +41,7 @@ def evaluate_translation(
     remark: Callable[[int, str], None],
 ) -> TranslationScores:
     """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
-    scores = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist).score(
-        sources, references
-    )
+    scores = cached_translator(settings.model, settings.computing, settings.shortlist).score(sources, references)
     translations: list[str] = []
     texts = [text.replace("\n", " ") for text in sources]  # each is a line
     started = time.monotonic()
@@ -77,8 +76,9 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     else:
         sources, references = read_aligned(source, reference, remark, encoding)
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
-    names = ("device", "precision", "shortlist", "batch_size", "split")
-    settings = LineSettings(model, search, **{name: options[name] for name in names})
+    computing = Computing(options["device"], options["engine"], options["precision"])
+    names = ("shortlist", "batch_size", "split")
+    settings = LineSettings(model, search, computing, **{name: options[name] for name in names})
     workers = number_of_workers(options["workers"], options["device"])
     result = evaluate_translation(
         settings, workers, sources, references, lambda number, text: remark(f"line {number} of {tsv or source} {text}")

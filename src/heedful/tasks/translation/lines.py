@@ -14,13 +14,18 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 
+from heedful.core.model import CoreModel
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import device_type
 from heedful.machine.memory import keep_freed_memory
-from heedful.tasks.loading import Precision, load_translator
+from heedful.model_folder import check_model_folder
+from heedful.tasks.computing import Computing
+from heedful.tasks.engines import choose_engine
+from heedful.tasks.loading import load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
@@ -30,6 +35,9 @@ from heedful.text.text_files import BYTE_ORDER_MARK
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
+# The same for the engine, which needs no other processes: the fewer chunks, the less often its threads wait for the
+# last line of one.
+CHUNK_LINES_OF_CORE = 2048
 # Different lines, the latest ones, that are not translated again when they come again.
 RECENT_LINES = 8192
 # Seconds to wait for another line before those that are there are translated.
@@ -43,8 +51,7 @@ class LineSettings:
 
     model: str
     options: DecodingOptions
-    device: str = "auto"
-    precision: Precision = "fp32"
+    computing: Computing = field(default_factory=Computing)
     shortlist: bool = False
     prefix: str = ""
     scores: bool = False
@@ -69,7 +76,7 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    _translate(settings, workers, _decoded(chunks(read, CHUNK_LINES)), write, remark)
+    _translate(settings, workers, lambda size: _decoded(chunks(read, size)), write, remark)
 
 
 def translate_texts(
@@ -81,24 +88,30 @@ def translate_texts(
 ) -> None:
     """Translate texts without line breaks, as `translate_lines` does the lines of its input."""
     lines = (InputLine(text) for text in texts)
-    _translate(settings, workers, iter(lambda: list(islice(lines, CHUNK_LINES)), []), write, remark)
+    _translate(settings, workers, lambda size: iter(lambda: list(islice(lines, size)), []), write, remark)
 
 
 def _translate(
     settings: LineSettings,
     workers: int,
-    groups: Iterable[list[InputLine] | None],
+    groups: Callable[[int], Iterable[list[InputLine] | None]],
     write: Callable[[list[str], int], None],
     remark: Callable[[int, str], None],
 ) -> None:
-    """Translate groups of lines; None among them says that there is nothing more to read for now."""
+    """Translate groups of lines, of a size to be told; None among them says that there is nothing to read for now."""
+    size = CHUNK_LINES
+    if _runs_on_core(settings):
+        translator = cached_translator(settings.model, settings.computing, settings.shortlist)
+        assert isinstance(translator.model, CoreModel)
+        translator.model.threads = workers
+        size, workers = CHUNK_LINES_OF_CORE, 1
     work = _Work(settings, workers, write, remark)
     others = set(multiprocessing.active_children())
     # Samples are drawn anew for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
     first = 1
     try:
-        for lines in groups:
+        for lines in groups(size):
             if lines is None:  # hand out what there is
                 work.finish()
                 continue
@@ -116,6 +129,11 @@ def _translate(
     finally:
         if work.executor:
             work.executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _runs_on_core(settings: LineSettings) -> bool:
+    computing, config = settings.computing, check_model_folder(Path(settings.model))
+    return choose_engine(computing.engine, config, computing.device, shortlist=settings.shortlist) == "core"
 
 
 @dataclass
@@ -229,14 +247,14 @@ def _start_worker() -> None:
 
 
 @lru_cache(maxsize=1)
-def cached_translator(model: str, device: str, precision: Precision, shortlist: bool) -> Translator:
+def cached_translator(model: str, computing: Computing, shortlist: bool) -> Translator:
     """The model of that folder, loaded once per process."""
-    return load_translator(model, device, precision, shortlist)
+    return load_translator(model, computing, shortlist)
 
 
 def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = cached_translator(settings.model, settings.device, settings.precision, settings.shortlist)
+    translator = cached_translator(settings.model, settings.computing, settings.shortlist)
     about_lines = [[] if line.is_valid else [INVALID_UTF8] for line in lines]
     with remarks() as found:
         translations = translator.translate(
@@ -277,7 +295,7 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
 
 
 def number_of_workers(asked: int | None, device: str) -> int:
-    """Worker processes: as many as asked for, else one per core, or one where another device computes."""
+    """Workers, threads or processes: as many as asked for, else one per core, or one where another device computes."""
     if asked is not None and asked < 1:
         raise UserError(f"--workers is {asked}, but must be at least 1")
     if device_type(device) != "cpu":

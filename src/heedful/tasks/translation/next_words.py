@@ -53,7 +53,7 @@ class NextWords:
         return sorted(words, key=lambda word: -word.probability)
 
     def _first_tokens(self, count: int) -> list[int]:
-        from heedful.decoding.scheduler import decode_stepwise
+        from heedful.decoding.run import decode_stepwise
 
         first: list[int] = []
 
@@ -69,7 +69,7 @@ class NextWords:
         return first
 
     def _complete(self, first: list[int]) -> None:
-        from heedful.decoding.scheduler import decode_stepwise
+        from heedful.decoding.run import decode_stepwise
 
         self.words = [[] for _ in first]
         requests = [Request(n, self.source, [*self.prefix, token]) for n, token in enumerate(first)]

@@ -115,7 +115,7 @@ class Translator(Described):
         `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
         longer series: samples are drawn by seed and number.
         """
-        from heedful.decoding.scheduler import decode
+        from heedful.decoding.run import decode
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)

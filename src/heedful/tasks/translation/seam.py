@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.core.model import CoreModel
+
 
 class PairComputation(Protocol):
     """Computes what a model makes of sources and given targets; all are ids without special tokens."""
@@ -23,6 +25,10 @@ class PairComputation(Protocol):
 
 def pair_computation(network: Any) -> PairComputation:
     """What computes with a model."""
+    if isinstance(network, CoreModel):
+        from heedful.tasks.translation.with_core import CorePairs
+
+        return CorePairs(network)
     from heedful.tasks.translation.with_torch import TorchPairs
 
     return TorchPairs(network)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
-from heedful.decoding.scheduler import decode
+from heedful.decoding.run import decode
 from heedful.decoding.seam import DecodingModel
 from heedful.errors import not_numbers
 from heedful.machine.devices import side_by_side

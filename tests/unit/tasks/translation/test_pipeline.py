@@ -11,7 +11,7 @@ import torch
 
 from heedful.decoding import scheduler
 from heedful.decoding.options import DecodingOptions, SamplingOptions
-from heedful.decoding.scheduler import decode
+from heedful.decoding.run import decode
 from heedful.errors import UserError
 from heedful.model_folder import LoadedModel, ModelConfig
 from heedful.models.encoder_decoder import EncoderDecoder

@@ -1,0 +1,92 @@
+"""The one way into decoding, whichever engine computes: requests in, results out as they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from heedful.decoding.hypothesis import Decoded, Request
+from heedful.decoding.options import DecodingOptions
+from heedful.decoding.progress import Watch
+
+# Requests drawn ahead and sorted by length, for each sentence decoded at a time.
+WINDOW = 16
+
+
+class AnyScheduler(Protocol):
+    """Decodes requests side by side; they may be added and cancelled between steps."""
+
+    max_sentences: int
+    complete: bool
+
+    @property
+    def num_waiting(self) -> int:
+        """How many requests have not come to be encoded."""
+
+    @property
+    def num_running(self) -> int:
+        """How many sentences have a slot."""
+
+    @property
+    def num_slots(self) -> int:
+        """How many sentences there is room for at present."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is waiting or under way."""
+
+    def add(self, requests: Iterable[Request], watch: Watch | None = None) -> None:
+        """Take requests; their indices must differ from all that are under way."""
+
+    def cancel(self, index: int) -> None:
+        """Give up the request of that index, wherever it stands, if it is not done."""
+
+    def step(self) -> list[Decoded]:
+        """Go on with every sentence, and give those that are done."""
+
+
+def new_scheduler(model: Any, options: DecodingOptions, max_sentences: int) -> AnyScheduler:
+    """What decodes with a model: its own engine's scheduler, or torch's."""
+    if hasattr(model, "new_scheduler"):
+        own: AnyScheduler = model.new_scheduler(options, max_sentences)
+        return own
+    from heedful.decoding.scheduler import Scheduler
+
+    return Scheduler(model, options, max_sentences)
+
+
+def decode(model: Any, requests: Iterable[Request], options: DecodingOptions, max_sentences: int) -> Iterator[Decoded]:
+    """Decode requests, of which there may be any number, up to `max_sentences` at a time.
+
+    Results come in the order in which they are done; each bears the index of its request. They do not depend
+    on `max_sentences`, nor on the other requests or their order, as far as the model's logits do not. Samples
+    depend on the index. Up to 16 times `max_sentences` requests are drawn ahead.
+    """
+    return chain.from_iterable(decode_stepwise(model, requests, options, max_sentences))
+
+
+def decode_stepwise(
+    model: Any, requests: Iterable[Request], options: DecodingOptions, max_sentences: int, watch: Watch | None = None
+) -> Iterator[list[Decoded]]:
+    """The same as `decode`, with what is done after each step, if anything.
+
+    `watch` is told of every sentence after each step that it goes on from, and may give it up.
+    """
+    return _run(new_scheduler(model, options, max_sentences), requests, watch)
+
+
+def _run(scheduler: AnyScheduler, requests: Iterable[Request], watch: Watch | None) -> Iterator[list[Decoded]]:
+    """Draw, step, hand out, until nothing is left."""
+    stream = iter(requests)
+    window = WINDOW * scheduler.max_sentences
+    while True:
+        missing = window - scheduler.num_waiting
+        # Whole windows, or at least halves: what is drawn by ones and twos cannot be sorted.
+        if not scheduler.complete and missing >= window / 2:
+            drawn = list(islice(stream, missing))
+            scheduler.add(drawn, watch)
+            scheduler.complete = len(drawn) < missing
+        if scheduler.idle:
+            return
+        yield scheduler.step()

@@ -1,0 +1,48 @@
+"""Which engine computes with a model: heedful's own, or torch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from heedful.core.library import why_not_built
+from heedful.core.model import CoreModel, runs_family
+from heedful.errors import UserError
+from heedful.machine.devices import device_type
+from heedful.model_folder import ModelConfig
+
+
+def why_not_core(config: ModelConfig, device: str = "auto", *, shortlist: bool = False) -> str | None:
+    """Why the engine cannot do what is asked, in words; None if it can."""
+    if not runs_family(config.family):
+        return f"models of the family {config.family} run on torch"
+    if shortlist:
+        return "shortlists are for torch"
+    if device_type(device) != "cpu":
+        return f"the device {device_type(device)} is for torch"
+    return why_not_built()
+
+
+def choose_engine(
+    engine: str, config: ModelConfig, device: str = "auto", *, shortlist: bool = False
+) -> Literal["core", "torch"]:
+    """The engine that computes: the one that is asked for, or heedful's own where it can do what is asked."""
+    if engine not in ("auto", "core", "torch"):
+        raise UserError(f"engine is {engine!r}: choose auto, core or torch")
+    if engine == "torch":
+        return "torch"
+    reason = why_not_core(config, device, shortlist=shortlist)
+    if engine == "core" and reason:
+        raise UserError(f"the engine core cannot do this: {reason}")
+    return "torch" if reason else "core"
+
+
+def torch_network(pipeline: Any) -> Any:
+    """The torch model of a pipeline, which is loaded at the first call where the engine computes."""
+    network = pipeline.model
+    if not isinstance(network, CoreModel):
+        return network
+    if network.torch_network is None:
+        from heedful.tasks.loading import load
+
+        network.torch_network = load(network.folder, "cpu", network.asked_length, engine="torch").model
+    return network.torch_network
