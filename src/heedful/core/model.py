@@ -22,6 +22,7 @@ from heedful.machine.cores import available_cores
 from heedful.settings.position_scheme import table_length
 from heedful.settings.positions import config_of, name_of, traits_of
 from heedful.settings.relative_buckets import RelativeBucketConfig
+from heedful.settings.sizes import check_sizes
 from heedful.text.special_tokens import SpecialTokens
 
 if TYPE_CHECKING:
@@ -51,17 +52,16 @@ class CoreModel:
             try:
                 self._load(file)
             except UserError as error:
-                raise UserError(f"{file.path}: {error}") from None
+                raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
         names = {engine_name(self.family, name): name for name in file.tensors}
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
+        check_sizes(self.config, {name: each.shape for name, each in file.tensors.items()})
         self._tables = self._position_tables(file, names)
         # A table has a row per position, biases a column per distance.
         rows = max((len(each.T if name.endswith("biases") else each) for name, each in self._tables.items()), default=0)
         settings = model_settings(self.family, self.config, self.max_length, rows, int8=self.int8)
-        if not self._fits_the_file(settings, file):
-            raise UserError("the weights do not fit the settings in config.json")
         self.handle = c_void_p(engine().heedful_model_new(settings))
         if not self.handle:
             raise UserError(last_error())
@@ -78,11 +78,6 @@ class CoreModel:
                 raise UserError("output.weight is missing")
             self._put("output.weight", file, names[tied])
         check(engine().heedful_model_finish(self.handle))
-
-    def _fits_the_file(self, settings: Any, file: WeightsFile) -> bool:
-        """Whether the number of tensors can be that of the settings: before memory is taken for what these ask."""
-        layers = settings.encoder.layers + settings.decoder.layers
-        return bool(layers <= len(file.tensors))
 
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]

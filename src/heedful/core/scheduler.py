@@ -13,7 +13,7 @@ from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
 from heedful.decoding.progress import Watch
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
@@ -126,9 +126,9 @@ class CoreScheduler:
     def step(self) -> list[Decoded]:
         """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
         if self.watches:
-            check(engine().heedful_decoder_step(self.handle))
+            self._check(engine().heedful_decoder_step(self.handle))
         else:
-            check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
+            self._check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
         done = self._take_done()
         for each in done:
             self.watches.pop(each.index, None)
@@ -137,6 +137,11 @@ class CoreScheduler:
             if progress is not None and not watch(progress):
                 self.cancel(index)
         return done
+
+    def _check(self, failed: int) -> None:
+        if failed and "not numbers" in last_error():
+            raise not_numbers("scores")
+        check(failed)
 
     def _progress(self, index: int) -> CoreProgress | None:
         last, score = c_int32(), c_float()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from heedful.config import shown
 from heedful.errors import UserError
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.encoder_decoder import EncoderDecoder
@@ -21,10 +19,7 @@ from heedful.models.unfilled import Unfilled
 from heedful.models.vision import Vision
 from heedful.models.weights_file import check_shapes
 from heedful.models.xlnet import XLNet
-from heedful.settings.positions import traits_of
-
-# Numbers in a table of positions that any model may have; one with more weights may have as many as these.
-MOST_COMPUTED = 2**23
+from heedful.settings.sizes import MOST_COMPUTED, check_sizes
 
 
 @dataclass(frozen=True)
@@ -44,11 +39,7 @@ class Family:
         Settings that ask for anything else are a UserError, before memory is taken for what they ask.
         """
         stored = sum(math.prod(shape) for shape in shapes.values())
-        for name, layers in _layers(settings):
-            if layers > len(shapes):
-                raise UserError(f"{name} is {layers:,}, but there are only {len(shapes):,} tensors")
-        if _computed(settings) > max(stored, MOST_COMPUTED):
-            raise UserError(f"model.max_length is {shown(settings.max_length)}, too many positions for these weights")
+        check_sizes(settings, shapes)
         try:
             # Twice, because the matrix of a tied output layer is made before it is replaced.
             with Unfilled(2 * stored + MOST_COMPUTED):
@@ -59,22 +50,6 @@ class Family:
             raise UserError(f"the settings do not make a model: {str(error).splitlines()[0]}") from None
         check_shapes(model, shapes)
         return model
-
-
-def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
-    """All numbers of layers in some settings, by their dotted names."""
-    for each in dataclasses.fields(settings):
-        value, name = getattr(settings, each.name), f"{where}.{each.name}"
-        if each.name == "num_layers":
-            yield name, value
-        elif dataclasses.is_dataclass(value):
-            yield from _layers(value, name)
-
-
-def _computed(settings: Any) -> int:
-    """Numbers in the table that a scheme of positions computes, at most."""
-    positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
 
 
 # By the names of `FAMILY_SETTINGS` in `settings/families.py`.

@@ -12,11 +12,11 @@ from torch import Tensor
 from heedful.inspection.attention.maps import AttentionMaps, Positions
 from heedful.inspection.attention.predictions import Prediction, predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
+from heedful.tasks.engines import torch_network
 from heedful.text.framing import Framed
 
 if TYPE_CHECKING:
-    from heedful.tasks.engines import torch_network
-from heedful.tasks.encoding.pipeline import Encoder
+    from heedful.tasks.encoding.pipeline import Encoder
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps, Positions
 from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
+from heedful.tasks.engines import torch_network
 
 if TYPE_CHECKING:
-    from heedful.tasks.engines import torch_network
-from heedful.tasks.language_modeling.pipeline import LanguageModel
+    from heedful.tasks.language_modeling.pipeline import LanguageModel
 
 
 def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
