@@ -71,7 +71,7 @@ def test_a_core_that_was_not_built_is_a_fault_only_without_torch(
     monkeypatch.setattr(library, "NOT_BUILT", tmp_path / "not_built.txt")
     library.library.cache_clear()
     core = {each.name: each for each in islice(checks.check_machine(), 3)}["core"]
-    assert core.ok and "not built: no C++ compiler works here c++: No such file or directory" in core.found
+    assert core.ok and core.found == "not built: no C++ compiler works here; c++: No such file or directory"
     monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
     core = {each.name: each for each in islice(checks.check_machine(), 3)}["core"]
     assert not core.ok and "docs/installing.md" in core.advice

@@ -76,7 +76,8 @@ def _core() -> Check:
         found = f"{library.instruction_set()}, {library.LIBRARY}"
     except UserError as error:
         advice = "see docs/installing.md, or pip install torch"
-        return Check("core", importlib.util.find_spec("torch") is not None, str(error), advice)
+        found = library.why_not_built() or str(error)
+        return Check("core", importlib.util.find_spec("torch") is not None, found, advice)
     return Check("core", True, found)
 
 

@@ -33,7 +33,7 @@ def test_it_is_loaded_once() -> None:
 
 def test_the_reason_of_the_build_is_given(folder: Path) -> None:
     (folder / "not_built.txt").write_text("no C++ compiler works here\nc++: not found\n")
-    assert library.why_not_built() == "not built: no C++ compiler works here c++: not found"
+    assert library.why_not_built() == "not built: no C++ compiler works here; c++: not found"
     with pytest.raises(UserError, match=r"cannot be used: not built: no C\+\+ compiler works here"):
         library.library()
 
