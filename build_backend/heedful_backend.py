@@ -50,14 +50,16 @@ def get_requires_for_build_editable(config_settings: Settings = None) -> list[st
     return get_requires_for_build_wheel()
 
 
-def build_wheel(folder: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
     build_library()
     # setuptools packs all that is in there, also what an older build has left.
     for left in (ROOT / "build").glob("lib*/heedful"):
         shutil.rmtree(left)
-    return build_meta.build_wheel(folder, config_settings, metadata_directory)
+    return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
-def build_editable(folder: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+def build_editable(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
     build_library()
-    return build_meta.build_editable(folder, config_settings, metadata_directory)
+    return build_meta.build_editable(wheel_directory, config_settings, metadata_directory)

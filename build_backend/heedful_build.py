@@ -85,7 +85,7 @@ class Compiler:
             raise NotBuiltError(f"{self.name}: {error.strerror}") from None
         output = result.stdout + result.stderr
         if result.returncode:
-            raise NotBuiltError(f"{self.name} failed with exit code {result.returncode}:", output)
+            raise NotBuiltError(f"{self.name} failed with exit code {result.returncode}", output)
         return output
 
     def compile(self, files: Sequence[Path], objects: Path, extra: Sequence[str] = ()) -> str:
@@ -207,7 +207,7 @@ def build_library() -> bool:
             LIBRARY.unlink(missing_ok=True)
             BUILT_FROM.unlink(missing_ok=True)
             NOT_BUILT.write_text(f"{error}\n", encoding="utf-8")
-            print(f"{error.output}heedful: {LIBRARY.name} was not built: {error}", flush=True)
+            print(f"{error.output}heedful: not built: {'; '.join(str(error).splitlines())}", flush=True)
             return False
     NOT_BUILT.unlink(missing_ok=True)
     print(f"heedful: {done}", flush=True)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def test_what_there_is_and_what_it_can_do() -> None:
     checks = {each["name"]: each for each in result["checks"]}
     assert all(each["ok"] and each["advice"] is None for each in checks.values())
     assert checks.keys() >= {"python", "heedful", "torch", "numpy", "tokenizers", "device", "cores", "memory", "disk"}
+    assert re.fullmatch(r"[a-z0-9-]+, .*heedful\.?\w*", checks["core"]["found"])
     assert re.fullmatch(r"two steps of a tiny model, loss \d+\.\d+", checks["train"]["found"])
     assert "equal to the last bit" in checks["save and load"]["found"]
     assert "equal to the last bit in batches of 1 and of 7" in checks["translate"]["found"]
@@ -56,6 +58,23 @@ def test_a_broken_package_is_named_with_what_to_do(tmp_path: Path) -> None:
         line.startswith("not ok  sacrebleu ") and "half of it is missing" in line and "pip install 'sacrebleu" in line
     )
     assert "ok      torch " in result.stdout
+
+
+def test_a_core_that_was_not_built_is_a_fault_only_without_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful.core import library
+    from heedful.doctor import checks
+
+    (tmp_path / "not_built.txt").write_text("no C++ compiler works here\nc++: No such file or directory\n")
+    monkeypatch.setattr(library, "LIBRARY", tmp_path / "libheedful.so")
+    monkeypatch.setattr(library, "NOT_BUILT", tmp_path / "not_built.txt")
+    library.library.cache_clear()
+    core = {each.name: each for each in islice(checks.check_machine(), 3)}["core"]
+    assert core.ok and core.found == "not built: no C++ compiler works here; c++: No such file or directory"
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
+    core = {each.name: each for each in islice(checks.check_machine(), 3)}["core"]
+    assert not core.ok and "docs/installing.md" in core.advice
 
 
 def test_it_knows_what_the_package_requires() -> None:

@@ -20,7 +20,7 @@ def why_not_built() -> str | None:
     if LIBRARY.exists():
         return None
     if NOT_BUILT.exists():
-        return "not built: " + " ".join(NOT_BUILT.read_text(encoding="utf-8", errors="replace").split())
+        return "not built: " + "; ".join(NOT_BUILT.read_text(encoding="utf-8", errors="replace").splitlines())
     return f"{LIBRARY} is missing: reinstall heedful"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import platform
 import re
 import shutil
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import heedful
+from heedful.core import library
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.memory import memory_limit
@@ -57,6 +59,7 @@ def check_machine() -> Iterator[Check]:
     newer = ".".join(map(str, OLDEST_PYTHON))
     yield Check("python", sys.version_info >= OLDEST_PYTHON, f"{version}, {sys.executable}", f"install Python {newer}")
     yield Check("heedful", True, f"{heedful.__version__}, {Path(heedful.__file__).parent}")
+    yield _core()
     packages = [_package(name, *needed) for name, needed in PACKAGES.items()]
     torch = _torch()
     yield from (torch, *packages)
@@ -74,6 +77,17 @@ def _torch() -> Check:
     if not has_torch():
         return Check("torch", True, "not installed; to train: pip install 'heedful[train]'")
     return _package("torch", OLDEST_TORCH, "torch")
+
+
+def _core() -> Check:
+    """The engine in C++; one of it and torch is enough to run models."""
+    try:
+        found = f"{library.instruction_set()}, {library.LIBRARY}"
+    except UserError as error:
+        advice = "see docs/installing.md, or pip install 'heedful[train]'"
+        found = library.why_not_built() or str(error)
+        return Check("core", has_torch(), found, advice)
+    return Check("core", True, found)
 
 
 def _package(name: str, oldest: str, module: str) -> Check:
