@@ -116,6 +116,9 @@ inline Floats as_floats(const Sums& sums, const int32_t* offsets) {
 }
 #endif
 
+// Writes to memory that the compiler must not take for registers.
+inline void put(Sums* to, Sums from) { memcpy(to, &from, sizeof from); }
+
 // A few rows times a few panels.
 template <int ROWS, int PANELS>
 inline void int8_tile(const Linear& linear, const uint8_t* values, const float* row_scales, int first_row, int panel,
@@ -134,12 +137,15 @@ inline void int8_tile(const Linear& linear, const uint8_t* values, const float* 
             UNROLLED for (int p = 0; p < PANELS; p++) sums[row][p] = add_products(sums[row][p], four, columns[p]);
         }
     }
+    // By way of memory: were the sums indexed by loops that are not unrolled, they would not stay in registers before.
+    Sums found[PANELS][ROWS];
+    UNROLLED for (int p = 0; p < PANELS; p++) UNROLLED for (int row = 0; row < ROWS; row++) put(&found[p][row], sums[row][p]);
     for (int p = 0; p < PANELS; p++) {
         const int column = (panel + p) * PANEL;
         const Floats scale = load(linear.scales + column);
         const Floats bias = linear.bias ? load(linear.bias + column) : broadcast(0.0f);
         for (int row = 0; row < ROWS; row++) {
-            Floats y = as_floats(sums[row][p], linear.offsets + column) * scale;
+            Floats y = as_floats(found[p][row], linear.offsets + column) * scale;
             y = fma(y, broadcast(row_scales[first_row + row]), bias);
             finish(linear, output, first_row + row, panel + p, y);
         }
