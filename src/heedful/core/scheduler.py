@@ -17,6 +17,8 @@ from heedful.errors import UserError, not_numbers
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
+# Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
+MOST_SENTENCES = 32
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class CoreScheduler:
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
             keep_logits=1,
             threads=model.threads,
-            sentences=max(1, -(-max_sentences // model.threads)),
+            sentences=min(MOST_SENTENCES, -(-max_sentences // model.threads)),
         )
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
