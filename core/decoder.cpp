@@ -112,7 +112,7 @@ static void fill(Group& group, Pool* pool) {
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
-        instruction_set().prefill(group, pool, taken, count);
+        group.decoder->model->set->prefill(group, pool, taken, count);
     }
 }
 
@@ -141,7 +141,7 @@ static void run_group(Group& group, Pool* pool) {
     for (;;) {
         fill(group, pool);
         if (!group.running.size) return;
-        instruction_set().step(group, pool);
+        decoder.model->set->step(group, pool);
         advance(group);
         hand_out(group);
         if (!decoder.deadline || now() >= decoder.deadline) return;
@@ -187,7 +187,7 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     decoder.groups.resize(decoder.pool.size());
     for (Group& group : decoder.groups) {
         group.decoder = &decoder;
-        group.workspace = instruction_set().new_workspace();
+        group.workspace = model.set->new_workspace();
     }
 }
 
@@ -204,7 +204,7 @@ void free_decoder(heedful_decoder& decoder) {
         group.rows.free();
         group.candidates.free();
         group.logits.free();
-        if (group.workspace) instruction_set().free_workspace(group.workspace);
+        if (group.workspace) decoder.model->set->free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
     for (Sentence* sentence : decoder.unused) free_sentence(sentence);
