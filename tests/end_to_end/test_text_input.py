@@ -215,3 +215,33 @@ def test_a_tab_is_white_space_for_a_classifier_of_single_texts(run, models) -> N
 def test_two_tabs_are_not_a_pair(run, models) -> None:
     result = run("score", models["translation"], stdin=b"red dog\tblue sea\nred\tdog\tblue sea\n", code=2)
     assert b"heedful: line 2 has more than one tab" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["translate", "classify"])
+def test_input_in_another_encoding_is_told_of_in_a_few_lines(run, models, verb: str) -> None:
+    task, options, _ = VERBS[verb]
+    told = run(verb, models[task], *options, stdin="süß\n".encode("latin-1") * 1300).stderr.decode().splitlines()
+    assert told[0].endswith("; --encoding names the encoding of the input") and len(told) == 4
+    assert told[3] == "heedful: ... and 1,297 more lines are not valid UTF-8"
+    told = run(verb, models[task], *options, "--encoding", "utf-16", stdin=b"\xff\xfea\0\x00\xdc\n\0").stderr.decode()
+    assert "line 1 is not valid utf-16" in told and "UTF-8" not in told
+    told = run(verb, models[task], *options, "--encoding", "utf-16", stdin=b"red dog\n", code=2).stderr.decode()
+    assert told.startswith("heedful: standard input has no byte order mark") and told.count("\n") == 1
+    told = run(verb, models[task], *options, "--encoding", "latin-1", stdin="süß\n".encode(), code=2).stderr.decode()
+    assert told == "heedful: standard input is valid UTF-8, but is to be read as latin-1: leave --encoding out\n"
+    told = run(verb, models[task], *options, stdin=b"red dog\rblue sea\rsun\r").stderr.decode()
+    assert "heedful: the input is one line, with 3 carriage returns in it: if its lines end with them" in told
+
+
+@pytest.mark.parametrize("options", [["--top-p", "0.9"], ["--top-k=3", "--seed=0"], ["--temperature", "1.0"]])
+def test_options_of_sampling_need_sampling(run, models, options: list[str]) -> None:
+    told = run("translate", models["translation"], "red dog", *options, code=2).stderr.decode()
+    assert told.startswith(f"heedful: {options[0].partition('=')[0]}") and "without --sample" in told
+    assert run("translate", models["translation"], "red dog", "--sample", "--max-length=5", *options).stdout
+
+
+def test_a_folder_is_not_written_as_a_file(run, models, tmp_path: Path) -> None:
+    for name in (f"{tmp_path / 'missing'}/", tmp_path):
+        told = run("translate", models["translation"], "red dog", "--output", name, code=2).stderr.decode()
+        assert "is the name of a folder: name a file, such as" in told
+    assert not (tmp_path / "missing").exists()

@@ -12,10 +12,17 @@ from typing import Any
 
 import click
 
+from heedful.cli.invalid_lines import InvalidLines
 from heedful.cli.options import encoding_option
 from heedful.errors import UserError
 from heedful.text.encodings import as_utf8, check_encoding
-from heedful.text.text_files import BYTE_ORDER_MARK, STANDARD_INPUT, unpacked_blocks
+from heedful.text.text_files import (
+    BYTE_ORDER_MARK,
+    OLD_LINE_ENDS,
+    STANDARD_INPUT,
+    looks_like_old_line_ends,
+    unpacked_blocks,
+)
 from heedful.text.whole_files import one_file
 
 READ_BYTES = 1 << 16
@@ -55,7 +62,7 @@ class TextInput:
             lines = (_bytes(text).replace(b"\n", b" ") + b"\n" for text in self.texts)
             return partial(next, lines, b"")
         if self.file is not None and self.file != STANDARD_INPUT:
-            return partial(next, unpacked_blocks(one_file(self.file), self.encoding), b"")
+            return partial(next, _told_of_line_ends(unpacked_blocks(one_file(self.file), self.encoding)), b"")
         if self.waits_for_a_terminal:
             click.echo(f"heedful: reading from the terminal: {hint}; {END_KEYS} ends", err=True)
         try:
@@ -64,30 +71,35 @@ class TextInput:
             return bytes
         # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
         read = partial(io.FileIO(number, closefd=False).read, READ_BYTES)
-        return partial(next, as_utf8(iter(read, b""), "standard input", self.encoding), b"")
+        return partial(next, _told_of_line_ends(as_utf8(iter(read, b""), "standard input", self.encoding)), b"")
 
     def whole_texts(self, hint: str) -> list[str]:
         """Each argument, or all of the file or of standard input as one text, without the end of its last line."""
         if self.texts:
             self._tell_of_files()
-            return [_decoded(_bytes(text), f"text {number}") for number, text in enumerate(self.texts, 1)]
+            return [_decoded(_bytes(text), f"text {number}", "UTF-8") for number, text in enumerate(self.texts, 1)]
         raw = b"".join(iter(self.reader(hint), b"")).removeprefix(BYTE_ORDER_MARK)
         raw = raw.replace(b"\r\n", b"\n").removesuffix(b"\n")
-        return [_decoded(raw, "the input")]
+        return [_decoded(raw, "the input", self.encoding or "UTF-8")]
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The lines as they come, in groups, each with the number of its first line."""
         from heedful.tasks.translation.lines import CHUNK_LINES, chunks
 
         first = 1
+        invalid = InvalidLines(_tell, self.encoding)
         for group in chunks(self.reader(), CHUNK_LINES):
             if group is None:
                 continue
             if first == 1:
                 group[0] = group[0].removeprefix(BYTE_ORDER_MARK)
-            numbered = enumerate(group, first)
-            yield first, [_decoded(line.removesuffix(b"\r"), f"line {number}") for number, line in numbered]
+            texts = [line.removesuffix(b"\r").decode("utf-8", "replace") for line in group]
+            for number, (text, line) in enumerate(zip(texts, group, strict=True), first):
+                if "\ufffd" in text and text.encode("utf-8") != line.removesuffix(b"\r"):
+                    invalid.look(number)
+            yield first, texts
             first += len(group)
+        invalid.finish()
 
     def _tell_of_files(self) -> None:
         for text in self.texts:
@@ -120,9 +132,23 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _decoded(raw: bytes, what: str) -> str:
+def _told_of_line_ends(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes, and a hint where carriage returns alone seem to end the lines."""
+    newlines = returns = 0
+    for block in blocks:
+        newlines, returns = newlines + block.count(b"\n"), returns + block.count(b"\r")
+        yield block
+    if looks_like_old_line_ends(newlines, returns):
+        _tell(f"the input is one line, with {returns:,} carriage returns in it: {OLD_LINE_ENDS}")
+
+
+def _decoded(raw: bytes, what: str, encoding: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        click.echo(f"heedful: {what} is not valid UTF-8: the bytes that are not are read as U+FFFD", err=True)
+        _tell(f"{what} is not valid {encoding}: the bytes that are not are read as U+FFFD")
         return raw.decode("utf-8", "replace")
+
+
+def _tell(text: str) -> None:
+    click.echo(f"heedful: {text}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from heedful.cli.invalid_lines import InvalidLines
 from heedful.cli.options import computing_options, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
@@ -37,20 +39,16 @@ if TYPE_CHECKING:
 @click.option("--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50.")
 @click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
 @click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")
-@click.option(
-    "--temperature", type=float, default=1.0, show_default=True, help="With --sample: below 1 is less random."
-)
+@click.option("--temperature", type=float, show_default="1.0", help="With --sample: below 1 is less random.")
 @click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
 @click.option("--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share.")
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="With --sample: the same seed gives the same output.",
-)
+@click.option("--seed", type=int, show_default="0", help="With --sample: the same seed gives the same output.")
 @split_option("Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.")
-@click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
+@click.option(
+    "--scores",
+    is_flag=True,
+    help="Add a column: log-probability over the length penalty; of a line in pieces, the sum of theirs, without it.",
+)
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
 @click.option(
     "--batch-size",
@@ -83,7 +81,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     heedful translate en-de --split sentences --verbose < paragraphs.txt > out.txt
     """
     with imports_that_stay():
-        from heedful.tasks.translation.lines import number_of_workers, translate_lines
+        from heedful.tasks.translation.lines import INVALID_UTF8, number_of_workers, translate_lines
     settings = line_settings(model, options)  # first: a wrong option must not wait for input
     workers = number_of_workers(options["workers"], options["computing"].device)
     with ExitStack() as stack:
@@ -96,10 +94,16 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
             target.flush()
             advance(count)
 
+        invalid = InvalidLines(lambda text: tell(f"heedful: {text}"), given.encoding)
+
         def remark(number: int, text: str) -> None:
-            tell(f"heedful: line {number} {text}")
+            if text == INVALID_UTF8:
+                invalid.look(number)
+            else:
+                tell(f"heedful: line {number} {text}")
 
         translate_lines(settings, workers, read, write, remark)
+        invalid.finish()
 
 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
@@ -110,8 +114,14 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
 
     check_model_folder(Path(model))
     sampling = None
+    drawing = {name: options[name] for name in ("temperature", "top_k", "top_p", "seed") if options[name] is not None}
     if options["sample"]:
-        sampling = SamplingOptions(options["temperature"], options["top_k"], options["top_p"], options["seed"])
+        sampling = SamplingOptions(**drawing)
+    elif drawing:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawing)
+        raise UserError(
+            f"{flags}: this is for sampling, and nothing is drawn without --sample: add it, or leave this out"
+        )
     search = DecodingOptions(
         beam=DEFAULT_BEAM if options["beam"] is None else options["beam"],
         nbest=options["nbest"],
@@ -133,6 +143,8 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
     from heedful.files import replacing
 
+    if path.endswith(("/", os.sep)) or Path(path).is_dir():
+        raise UserError(f"--output {path} is the name of a folder: name a file, such as {Path(path) / 'out.txt'}")
     with replacing(Path(path)) as temporary, temporary.open("wb") as file:
         yield file
 

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from heedful.config import nearest
@@ -54,14 +54,14 @@ def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_INVALID, _mark_invalid)
 
 
-def check_encoding(name: str | None) -> None:
+def check_encoding(name: str | None, option: str = "--encoding") -> None:
     """Raise a UserError for an encoding that Python does not know, or that is not one of text."""
     if name is None:
         return
     try:
         "a".encode(name)
     except (LookupError, ValueError):
-        raise UserError(f"--encoding {name!r} is not the name of an encoding: {nearest(name, _KNOWN)}") from None
+        raise UserError(f"{option} {name!r} is not the name of an encoding: {nearest(name, _KNOWN)}") from None
 
 
 def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = None) -> Iterator[bytes]:
@@ -79,13 +79,15 @@ def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = No
             raise UserError(
                 f"{name} looks like UTF-16 without a byte order mark: give --encoding utf-16-le or utf-16-be"
             )
+        _refuse_unmarked(first, name, encoding)
     encoding = marked or encoding or "utf-8"
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         yield from _without_empty(first.removeprefix(codecs.BOM_UTF8), stream)
         return
     decoder = codecs.getincrementaldecoder(encoding)(_INVALID)
     begins = True
-    for block in _without_empty(first, stream):
+    raw = _without_empty(first, stream)
+    for block in _refusing_utf8(raw, name, encoding) if _is_of_single_bytes(encoding) else raw:
         text = decoder.decode(block)
         if begins and text:
             text, begins = text.removeprefix("\ufeff"), False
@@ -101,6 +103,64 @@ def _without_empty(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
     yield from others
 
 
+def _refuse_unmarked(start: bytes, name: str | Path, encoding: str | None) -> None:
+    """Raise a UserError if an encoding was named whose order of bytes only a mark could tell."""
+    known = codecs.lookup(encoding).name if encoding and start else ""
+    if known in ("utf-16", "utf-32"):
+        raise UserError(
+            f"{name} has no byte order mark, without which {encoding} does not say the order of its bytes: "
+            f"give --encoding {known}-le or {known}-be"
+        )
+
+
+class IsUtf8Error(UserError):
+    """A file is valid UTF-8, though another encoding was named."""
+
+    def __init__(self, name: str | Path, encoding: str) -> None:
+        super().__init__(f"{name} is valid UTF-8, but is to be read as {encoding}: leave --encoding out")
+
+
+def _is_of_single_bytes(encoding: str) -> bool:
+    """Whether every byte is a character of its own in an encoding, so that nothing in it tells it from UTF-8."""
+    return len(bytes(range(256)).decode(encoding, "replace")) == 256
+
+
+def _refusing_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str) -> Iterator[bytes]:
+    """The same bytes; at their end an error if they are UTF-8, and not just ASCII."""
+    check = Utf8Check()
+    for block in blocks:
+        check.look(block)
+        yield block
+    if check.finish():
+        raise IsUtf8Error(name, encoding)
+
+
+class Utf8Check:
+    """Tells whether bytes, given block by block, are valid UTF-8 and not just ASCII."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_valid, self._is_ascii = True, True
+
+    def look(self, block: bytes) -> None:
+        """Take in a block."""
+        if not self._is_valid or (self._is_ascii and block.isascii()):
+            return
+        self._is_ascii = False
+        self._decode(block)
+
+    def finish(self) -> bool:
+        """Whether all that there was is such."""
+        self._decode(b"", final=True)
+        return self._is_valid and not self._is_ascii
+
+    def _decode(self, block: bytes, final: bool = False) -> None:
+        try:
+            self._decoder.decode(block, final)
+        except UnicodeDecodeError:
+            self._is_valid = False
+
+
 def _refuse_other_files(start: bytes, name: str | Path) -> None:
     for pattern, what in _NOT_TEXT_STARTS:
         if pattern.match(start):
@@ -110,8 +170,10 @@ def _refuse_other_files(start: bytes, name: str | Path) -> None:
 class LineCensus:
     """Counts the lines of a text file that are not text, and refuses a file with too many of them."""
 
-    def __init__(self, name: str | Path, encoding: str | None = None) -> None:
-        self._name, self._encoding = name, encoding
+    def __init__(
+        self, name: str | Path, encoding: str | None = None, option: Callable[[], str] = lambda: "--encoding"
+    ) -> None:
+        self._name, self._encoding, self._option = name, encoding, option
         self._lines = self._invalid = self._with_nul = 0
         self._sample = b""
 
@@ -137,13 +199,14 @@ class LineCensus:
             return
         share = f"{self._invalid:,} of {self._lines:,} lines"
         if self._encoding is not None:
-            raise UserError(f"{self._name}: {share} are not valid {self._encoding}: give another --encoding")
+            raise UserError(f"{self._name}: {share} are not valid {self._encoding}: give another {self._option()}")
         looks, offer = "", "its name"
         if found := _guess(self._sample):
             label, offer = found
             looks = f", and it looks like {label}"
         raise UserError(
-            f"{self._name}: {share} are not valid UTF-8{looks}: give --encoding {offer}, or convert the file to UTF-8"
+            f"{self._name}: {share} are not valid UTF-8{looks}: give {self._option()} {offer}, "
+            "or convert the file to UTF-8"
         )
 
     def _refuse_binary(self) -> None:

@@ -23,6 +23,7 @@ _Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
 MAX_LINE_BYTES = 65_536
 
 _BLOCK_BYTES = 1 << 19
+OLD_LINE_ENDS = "if its lines end with them, as on old Macs, convert it with tr '\\r' '\\n'"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Neither of the two can begin valid UTF-8 text, so the first bytes decide how a file is read.
 _FIRST_BYTES = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
@@ -86,6 +87,11 @@ def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | 
             yield _cut(lines)
     if rest:
         yield _cut([rest])
+
+
+def looks_like_old_line_ends(newlines: int, returns: int) -> bool:
+    """Whether the lines of a text end with carriage returns alone, by the number of newlines and of those."""
+    return newlines == 0 and returns >= 2
 
 
 def _cut(lines: list[bytes]) -> list[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.errors import UserError
-from heedful.text.corpus_file import CorpusFile
+from heedful.text.corpus_file import CorpusFile, aligned_files
 from heedful.text.encodings import LineCensus
 from heedful.text.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
 
@@ -24,8 +24,13 @@ def one_file(pattern: str) -> Path:
 def read_texts(pattern: str, remark: Remark, encoding: str | None = None) -> list[str]:
     """The lines of a text file (plain, .gz or .xz); bytes that are not UTF-8 become U+FFFD, with a remark."""
     path = one_file(pattern)
+    return _lines(CorpusFile(str(path), path, encoding), remark)
+
+
+def _lines(file: CorpusFile, remark: Remark) -> list[str]:
+    path = file.path
     texts = []
-    blocks = list(CorpusFile(str(path), path, encoding).line_blocks())  # all, so that a file is refused before remarks
+    blocks = list(file.line_blocks())  # all, so that a file is refused before remarks
     for number, line in enumerate((line for lines in blocks for line in lines), 1):
         if len(line) > MAX_LINE_BYTES:
             raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")
@@ -37,9 +42,12 @@ def read_texts(pattern: str, remark: Remark, encoding: str | None = None) -> lis
     return texts
 
 
-def read_aligned(source: str, target: str, remark: Remark, encoding: str | None = None) -> tuple[list[str], list[str]]:
-    """The lines of two files that must have equally many."""
-    sources, targets = read_texts(source, remark, encoding), read_texts(target, remark, encoding)
+def read_aligned(
+    source: str, target: str, remark: Remark, encodings: tuple[str | None, str | None] = (None, None)
+) -> tuple[list[str], list[str]]:
+    """The lines of two files, by names or patterns, that must have equally many."""
+    files = aligned_files(str(one_file(source)), str(one_file(target)), encodings)
+    sources, targets = (_lines(file, remark) for file in files)
     if len(sources) != len(targets):
         raise UserError(
             f"{source} has {len(sources):,} lines, but {target} has {len(targets):,}: each line needs its counterpart"

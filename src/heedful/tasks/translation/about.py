@@ -3,6 +3,10 @@
 from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 
 HERE = "heedful.tasks.translation"
+SIDE_ENCODINGS = (
+    Option(("--source-encoding",), "Of the source files alone, where the two sides differ.", "NAME"),
+    Option(("--target-encoding",), "Of the target files (the reference) alone.", "NAME"),
+)
 
 TRAINING = Training(
     "translation",
@@ -29,6 +33,7 @@ TRAINING = Training(
         Option(("--source-language",), "Read from the file names (train.en.gz) if not given.", "CODE"),
         Option(("--target-language",), "Likewise.", "CODE"),
         ENCODING,
+        *SIDE_ENCODINGS,
         *ROWS,
         Option(("--family",), "encoder_decoder, or recurrent: what Transformers replaced.", "NAME"),
         FROM,
@@ -42,6 +47,7 @@ EVALUATION = Evaluation(
         Option(("--source",), "Translation: source text of the test set."),
         Option(("--reference",), "Translation: its translation by people, line by line."),
         Option(("--tsv",), "Translation: source, tab, reference, in place of the two above."),
+        *SIDE_ENCODINGS,
         Option(("--beam",), "Translation: hypotheses kept at each step.", None, default=5, kind=int),
         Option(("--length-penalty",), "Translation: the alpha of the paper.", None, default=0.6, kind=float),
         Option(

@@ -9,7 +9,7 @@ from typing import TypeVar
 from heedful.errors import UserError
 from heedful.text.cleaning import Rule
 from heedful.text.column_census import ColumnCensus
-from heedful.text.corpus_file import CorpusFile, spooled_files
+from heedful.text.corpus_file import CorpusFile, aligned_files, spooled_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
 from heedful.text.row_layout import RowLayout
@@ -63,9 +63,9 @@ class ParallelCorpus:
         targets: Sequence[str],
         source_language: str | None = None,
         target_language: str | None = None,
-        encoding: str | None = None,
+        encodings: tuple[str | None, str | None] = (None, None),
     ) -> "ParallelCorpus":
-        """Source and target files (or patterns), the first aligned with the first, and so on."""
+        """Source and target files (or patterns), each aligned with its counterpart; and the encoding of each side."""
         source_files, target_files = expand_files(sources), expand_files(targets)
         if STANDARD_INPUT in source_files + target_files:
             raise UserError("Standard input can only give a TSV (source, tab, target), not one side of a corpus.")
@@ -78,7 +78,7 @@ class ParallelCorpus:
             raise UserError("No files were given: name at least one source file and one target file.")
         return cls(
             tuple(
-                (CorpusFile(source, Path(source), encoding), CorpusFile(target, Path(target), encoding))
+                aligned_files(source, target, encodings)
                 for source, target in zip(source_files, target_files, strict=True)
             ),
             source_language or _common([language_from_name(file) for file in source_files]),

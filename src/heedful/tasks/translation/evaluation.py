@@ -15,6 +15,7 @@ from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
+from heedful.text.encodings import check_encoding
 from heedful.text.row_options import RowOptions
 from heedful.text.whole_files import read_aligned
 
@@ -70,11 +71,16 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     if bool(source and reference) == bool(tsv) or bool(source) != bool(reference):
         raise UserError(f"the task of {model} is translation: give --source and --reference, or --tsv")
     layout = RowOptions(options["columns"], options["header"], options["delimiter"])
-    encoding = options["encoding"]
+    encoding, of_source, of_target = (options[f"{side}encoding"] for side in ("", "source_", "target_"))
+    check_encoding(of_source, "--source-encoding")
+    check_encoding(of_target, "--target-encoding")
+    if tsv and (of_source or of_target):
+        raise UserError("--source-encoding and --target-encoding are for --source and --reference: give --encoding")
     if tsv:
         sources, references = read_pairs(tsv, encoding, layout)
     else:
-        sources, references = read_aligned(source, reference, remark, encoding)
+        encodings = of_source or encoding, of_target or encoding
+        sources, references = read_aligned(source, reference, remark, encodings)
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     computing = Computing(options["device"], options["engine"], options["precision"])
     names = ("shortlist", "batch_size", "split")

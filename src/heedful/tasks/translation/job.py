@@ -30,7 +30,8 @@ from heedful.text.training_lines import measure_lines
 class TranslationData(TextJob):
     """The files to learn from: aligned source and target files, or table files; the held-out ones likewise.
 
-    `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files. `columns` (such
+    `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files,
+    `source_encoding` and `target_encoding` those of one side of aligned files. `columns` (such
     as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
     """
 
@@ -48,6 +49,8 @@ class TranslationData(TextJob):
     target_language: str | None = None
     from_model: str | None = None
     encoding: str | None = None
+    source_encoding: str | None = None
+    target_encoding: str | None = None
     columns: str | None = None
     header: bool | None = None
     delimiter: str | None = None
@@ -57,7 +60,10 @@ class TranslationData(TextJob):
 
     def check(self) -> None:
         """Raise a UserError for files that are missing or do not go together."""
-        check_encoding(self.encoding)
+        for side in ("", "source_", "target_"):
+            check_encoding(getattr(self, f"{side}encoding"), f"--{side.replace('_', '-')}encoding")
+        if (self.tsv or self.valid_tsv) and (self.source_encoding or self.target_encoding):
+            raise UserError("--source-encoding and --target-encoding are for --source and --target: give --encoding")
         self._row_options().check()
         self._corpora()
 
@@ -100,7 +106,8 @@ class TranslationData(TextJob):
             return ParallelCorpus.from_tsv(tables, *languages, self.encoding, self._row_options())
         if bool(sources) != bool(targets):
             raise UserError(f"{flags[0]} and {flags[1]} go together: one of them is missing")
-        return ParallelCorpus.from_files(sources, targets, *languages, self.encoding) if sources else None
+        encodings = self.source_encoding or self.encoding, self.target_encoding or self.encoding
+        return ParallelCorpus.from_files(sources, targets, *languages, encodings) if sources else None
 
     def _row_options(self) -> RowOptions:
         return RowOptions(self.columns, self.header, self.delimiter)
