@@ -22,6 +22,14 @@ static Sentence* unused_sentence(heedful_decoder& decoder) {
     return decoder.unused[--decoder.unused.size];
 }
 
+// Only sentences under way have caches: however many wait, memory is taken for those that are decoded side by side.
+static void give_caches(heedful_decoder& decoder, Sentence* sentence) {
+    if (!decoder.with_caches.size) return;
+    Sentence* done = decoder.with_caches[--decoder.with_caches.size];
+    sentence->take_caches(*done);
+    decoder.unused.add(done);
+}
+
 static void check_tokens(const heedful_model& model, const int32_t* tokens, int count) {
     for (int i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= model.settings.vocabulary)
@@ -99,6 +107,7 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
             Sentence* next = decoder.waiting[decoder.next];
             tokens += static_cast<int>(next->source.size);
             if (count && tokens > TOKENS_PER_PREFILL) break;
+            give_caches(decoder, next);
             taken[count++] = next;
             decoder.next++;
         }
@@ -128,7 +137,7 @@ static void hand_out(Group& group) {
         write_result(decoder.options, *sentence, *result);
         lock(&decoder.mutex);
         decoder.done.add(result);
-        decoder.unused.add(sentence);
+        decoder.with_caches.add(sentence);
         decoder.running--;
         unlock(&decoder.mutex);
     }
@@ -207,6 +216,7 @@ void free_decoder(heedful_decoder& decoder) {
         if (group.workspace) decoder.model->set->free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
+    for (Sentence* sentence : decoder.with_caches) free_sentence(sentence);
     for (Sentence* sentence : decoder.unused) free_sentence(sentence);
     for (size_t i = decoder.taken; i < decoder.done.size; i++) {
         decoder.done[i]->free();
@@ -214,6 +224,7 @@ void free_decoder(heedful_decoder& decoder) {
     }
     decoder.groups.free();
     decoder.waiting.free();
+    decoder.with_caches.free();
     decoder.unused.free();
     decoder.done.free();
 }
@@ -241,7 +252,7 @@ void cancel(heedful_decoder& decoder, int64_t index) {
     Group* group;
     size_t place;
     if (!find_running(decoder, index, &group, &place)) return;
-    decoder.unused.add(group->running[place]);
+    decoder.with_caches.add(group->running[place]);
     group->running.size--;
     memmove(group->running.data + place, group->running.data + place + 1,
             (group->running.size - place) * sizeof(Sentence*));

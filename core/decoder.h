@@ -99,7 +99,9 @@ struct heedful_decoder {
     heedful::Pool pool;
     heedful::Array<heedful::Group> groups;
     heedful::Mutex mutex;  // over all that follows
-    heedful::Array<heedful::Sentence*> waiting, unused;  // those from `next` on wait
+    heedful::Array<heedful::Sentence*> waiting;  // those from `next` on
+    // Sentences that are done: with caches, for the next ones to take over, and without.
+    heedful::Array<heedful::Sentence*> with_caches, unused;
     size_t next, taken;
     heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
     int running;       // sentences that groups have
