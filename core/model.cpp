@@ -118,7 +118,7 @@ static void check_stack(const heedful_stack& s) {
     if (s.positions == HEEDFUL_ROTARY && s.key_width % 2) fail("rotary positions need an even key width, not %d", s.key_width);
     if (s.positions == HEEDFUL_RELATIVE_BUCKETS && s.position_rows % 2 == 0) fail("biases by distance have no middle");
     check_size("the segments", s.segments, 0, 1 << 10);
-    check_size("the window", s.window, 0, INT32_MAX);
+    check_size("the window", s.window, 0);
     if (!(s.norm_epsilon >= 0) || !(s.embedding_norm_epsilon >= 0)) fail("a norm's epsilon is below 0");
     if (!isfinite(s.score_scale) || !isfinite(s.embedding_scale)) fail("a scale is not a number");
 }
