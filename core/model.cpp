@@ -248,7 +248,8 @@ static void read_row(const char* name, const void* data, int type, size_t first,
 static void pack_int8_row(Linear& linear, int output, const float* row) {
     float largest = 0.0f;
     for (int k = 0; k < linear.inputs; k++) largest = fmaxf(largest, fabsf(row[k]));
-    const float scale = largest > 0.0f ? largest / LARGEST_WEIGHT : 1.0f;
+    // Of what is smaller than this no scale is left; it becomes zeros.
+    const float scale = largest > 1e-36f ? largest / LARGEST_WEIGHT : 1.0f;
     // In the products, values are whole numbers, too.
     linear.scales[output] = scale;
     int8_t* panel = linear.bytes + size_t(output / PANEL) * PANEL * linear.byte_stride();
