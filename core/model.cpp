@@ -166,6 +166,7 @@ static void start_stack(heedful_model& model, const char* name, Stack& stack, co
 static void make_sinusoids(heedful_model& model, Stack& stack) {
     const int scheme = stack.settings.positions, width = model.settings.width;
     if (!stack.settings.layers || (scheme != HEEDFUL_SINUSOIDAL && scheme != HEEDFUL_SINUSOID_HALVES)) return;
+    if (stack.table) return;
     stack.settings.position_rows = model.settings.max_length + 1;
     stack.table = new_zeros<float>(size_t(stack.settings.position_rows) * width);
     for (int row = 0; row < stack.settings.position_rows; row++)
@@ -267,15 +268,20 @@ static void pack_fp32_row(Linear& linear, int output, const float* row) {
     for (int k = 0; k < linear.inputs; k++) panel[size_t(k) * PANEL + output % PANEL] = row[k];
 }
 
+// Memory for a tensor; if it came before and was refused, that of the first time.
+template <typename T> static void make_zeros(T*& memory, size_t count) {
+    if (!memory) memory = new_zeros<T>(count);
+}
+
 static void put_linear(Linear& linear, const char* name, int type, const void* data, bool int8) {
     const size_t padded = size_t(linear.panels()) * PANEL;
     if (int8) {
         if (linear.inputs > 1 << 16) fail("%s has %d inputs, too many for int8", name, linear.inputs);
-        linear.bytes = new_zeros<int8_t>(padded * linear.byte_stride());
-        linear.scales = new_zeros<float>(padded);
-        linear.offsets = new_zeros<int32_t>(padded);
+        make_zeros(linear.bytes, padded * linear.byte_stride());
+        make_zeros(linear.scales, padded);
+        make_zeros(linear.offsets, padded);
     } else {
-        linear.numbers = new_zeros<float>(padded * linear.inputs);
+        make_zeros(linear.numbers, padded * linear.inputs);
     }
     float* row = new_zeros<float>(linear.inputs);
     int failed = guarded([&] {
@@ -310,7 +316,7 @@ void put_tensor(heedful_model& model, const char* name, int type, const int64_t*
     } else {
         const int64_t row = found->shape[found->axes - 1];
         float** to = found->plain ? found->plain : found->bias_of;
-        *to = new_zeros<float>(rounded_up(count, PANEL));
+        make_zeros(*to, rounded_up(count, PANEL));
         for (uint64_t first = 0; first < count; first += row)
             read_row(name, data, type, first, static_cast<int>(row), *to + first);
     }
