@@ -182,6 +182,7 @@ void start_model(heedful_model& model, const heedful_settings& settings) {
     check_size("max_length times the width", int64_t(s.max_length) * s.width, 1, int64_t(1) << 31);
     check_size("the outputs", s.outputs, 0);
     check_size("the convolution", s.convolution, 0, 1 << 8);
+    if (s.convolution && s.convolution % 2 == 0) fail("a convolution of %d has no middle", s.convolution);
     for (int32_t id : {s.pad, s.start, s.end}) check_size("a special token", id, 0, s.vocabulary - 1);
     check_size("the mask token", s.mask, -1, s.vocabulary - 1);
     if (!s.encoder.layers && !s.decoder.layers) fail("the model has no layers");
