@@ -292,7 +292,7 @@ static void put_linear(Linear& linear, const char* name, int type, const void* d
         }
     });
     free_zeros(row);
-    if (failed) longjmp(*failure().back, 1);
+    if (failed) fail_again();
 }
 
 void put_tensor(heedful_model& model, const char* name, int type, const int64_t* shape, int axes, const void* data,
