@@ -6,15 +6,11 @@ import ctypes
 import math
 import weakref
 from collections.abc import Sequence
-from ctypes import c_int64, c_void_p
+from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heedful.core.interface import TYPES, check, engine, last_error
-from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
 from heedful.core.settings import FAMILIES, engine_name, model_settings
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
@@ -25,7 +21,11 @@ from heedful.settings.relative_buckets import RelativeBucketConfig
 from heedful.settings.sizes import check_sizes
 from heedful.text.special_tokens import SpecialTokens
 
+# Whoever translates a line does not wait for numpy.
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
 
@@ -81,14 +81,13 @@ class CoreModel:
 
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]
-        data = file.read(stored)
+        data = (c_char * tensor.size).from_buffer(file.read(stored))
         shape = (c_int64 * len(tensor.shape))(*tensor.shape)
         kind = TYPES[tensor.kind][0]
-        arguments = (self.handle, name.encode(), kind, shape, len(shape), data.ctypes.data, tensor.size)
-        check(engine().heedful_model_put(*arguments))
+        check(engine().heedful_model_put(self.handle, name.encode(), kind, shape, len(shape), data, tensor.size))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
-        array = np.ascontiguousarray(array, np.float32)
+        array = array.astype("float32", order="C")
         shape = (c_int64 * array.ndim)(*array.shape)
         check(
             engine().heedful_model_put(
@@ -99,6 +98,10 @@ class CoreModel:
     def _position_tables(self, file: WeightsFile, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         """What the engine is given of each stack's positions, by its names."""
         config, scheme = self.config, name_of(self.config.positions)
+        if scheme in ("none", "sinusoidal", "sinusoid_halves"):
+            return {}
+        from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
+
         stacks = [each for each in ("encoder", "decoder") if self.family in ("encoder_decoder", f"{each}_only")]
         tables: dict[str, NDArray[np.float32]] = {}
         for name in stacks:

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
+
+# Whoever translates a line does not wait for numpy.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST_HEADER = 100_000_000
 
@@ -40,7 +42,7 @@ class WeightsFile:
         except BaseException:
             self.file.close()
             raise
-        self._buffer = np.empty(0, np.uint8)
+        self._buffer = bytearray()
 
     def __enter__(self) -> WeightsFile:
         return self
@@ -50,20 +52,22 @@ class WeightsFile:
     ) -> None:
         self.file.close()
 
-    def read(self, name: str) -> NDArray[np.uint8]:
+    def read(self, name: str) -> memoryview:
         """The bytes of a tensor, in a buffer that the next call uses again."""
         tensor = self.tensors[name]
         if len(self._buffer) < tensor.size:
-            self._buffer = np.empty(tensor.size, np.uint8)
+            self._buffer = bytearray(tensor.size)
         self.file.seek(tensor.begin)
-        view = self._buffer[: tensor.size]
-        if self.file.readinto(view.data) != tensor.size:
+        view = memoryview(self._buffer)[: tensor.size]
+        if self.file.readinto(view) != tensor.size:
             raise self._broken(f"{name} ends too early")
         return view
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor as floats, in memory of its own."""
-        raw, tensor = self.read(name), self.tensors[name]
+        import numpy as np
+
+        raw, tensor = np.frombuffer(self.read(name), np.uint8), self.tensors[name]
         if tensor.kind == "BF16":
             numbers = (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         else:
