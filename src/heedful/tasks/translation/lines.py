@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import queue
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -28,10 +27,10 @@ from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
+from heedful.tasks.translation.line_input import ReadBytes, chunks, decoded
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, InputLine, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
-from heedful.text.text_files import BYTE_ORDER_MARK
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
@@ -40,8 +39,6 @@ CHUNK_LINES = 256
 CHUNK_LINES_OF_CORE = 2048
 # Different lines, the latest ones, that are not translated again when they come again.
 RECENT_LINES = 8192
-# Seconds to wait for another line before those that are there are translated.
-PATIENCE = 0.01
 INVALID_UTF8 = "is not valid UTF-8: the bytes that are not are read as U+FFFD"
 
 
@@ -61,9 +58,6 @@ class LineSettings:
     verbose: bool = False
 
 
-ReadBytes = Callable[[], bytes]
-
-
 def translate_lines(
     settings: LineSettings,
     workers: int,
@@ -76,7 +70,7 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    _translate(settings, workers, lambda size: _decoded(chunks(read, size)), write, remark)
+    _translate(settings, workers, lambda size: decoded(chunks(read, size)), write, remark)
 
 
 def translate_texts(
@@ -170,66 +164,6 @@ class _Work:
             for text in answer.remarks:
                 self.remark(number, text)
         self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
-
-
-def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
-    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
-    # A line, the end (None), or what went wrong in reading.
-    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
-    threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
-    line: bytes | Exception | None = b""
-    while line is not None:
-        try:
-            line = lines.get(timeout=PATIENCE)
-        except queue.Empty:
-            yield None
-            line = lines.get()
-        chunk: list[bytes] = []
-        while line is not None:
-            if isinstance(line, Exception):
-                raise line
-            chunk.append(line)
-            if len(chunk) == size:
-                break
-            try:
-                line = lines.get(timeout=PATIENCE)
-            except queue.Empty:
-                break
-        if chunk:
-            yield chunk
-
-
-def _decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
-    """Groups of lines as text, without a byte order mark and without carriage returns before their ends."""
-    begins = True
-    for lines in groups:
-        if lines and begins:
-            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
-            begins = False
-        yield None if lines is None else [_decoded_line(line.removesuffix(b"\r")) for line in lines]
-
-
-def _decoded_line(raw: bytes) -> InputLine:
-    try:
-        return InputLine(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        return InputLine(raw.decode("utf-8", "replace"), is_valid=False)
-
-
-def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
-    try:
-        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
-        while block := read():
-            first, *others = block.split(b"\n")
-            parts.append(first)
-            for piece in others:
-                lines.put(b"".join(parts))
-                parts = [piece]
-        if rest := b"".join(parts):
-            lines.put(rest)
-        lines.put(None)
-    except Exception as error:  # it is raised where the lines are taken
-        lines.put(error)
 
 
 def _start_worker() -> None:
