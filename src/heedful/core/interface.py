@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from heedful.core.library import library
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
 POSITIONS = ("none", "sinusoidal", "sinusoid_halves", "learned", "rotary", "alibi", "relative_buckets")
@@ -109,5 +109,7 @@ def last_error() -> str:
 
 def check(failed: int) -> None:
     """Raise a UserError if a call has failed."""
+    if failed and "not numbers" in last_error():
+        raise not_numbers("scores")
     if failed:
         raise UserError(last_error())

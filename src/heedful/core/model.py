@@ -85,7 +85,8 @@ class CoreModel:
         shape = (c_int64 * len(tensor.shape))(*tensor.shape)
         kind = TYPES[tensor.kind][0]
         arguments = (self.handle, name.encode(), kind, shape, len(shape), data.ctypes.data, tensor.size)
-        check(engine().heedful_model_put(*arguments))
+        if engine().heedful_model_put(*arguments):
+            raise UserError(last_error().replace(name, stored, 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = np.ascontiguousarray(array, np.float32)

@@ -13,10 +13,13 @@ from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
 from heedful.decoding.progress import Watch
-from heedful.errors import UserError, not_numbers
+from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
+# What the engine has room for; more of either would hardly be faster.
+MOST_THREADS = 64
+MOST_SENTENCES = 2**16
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class CoreScheduler:
         self.complete = False
         self.watches: dict[int, Watch] = {}
         sampling = options.sampling
+        threads = min(model.threads, MOST_THREADS)
         settings = SearchSettings(
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
@@ -64,8 +68,8 @@ class CoreScheduler:
             sampling=sampling is not None,
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
             keep_logits=1,
-            threads=model.threads,
-            sentences=max(1, -(-max_sentences // model.threads)),
+            threads=threads,
+            sentences=min(-(-max_sentences // threads), MOST_SENTENCES),
         )
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
@@ -126,9 +130,9 @@ class CoreScheduler:
     def step(self) -> list[Decoded]:
         """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
         if self.watches:
-            self._check(engine().heedful_decoder_step(self.handle))
+            check(engine().heedful_decoder_step(self.handle))
         else:
-            self._check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
+            check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
         done = self._take_done()
         for each in done:
             self.watches.pop(each.index, None)
@@ -137,11 +141,6 @@ class CoreScheduler:
             if progress is not None and not watch(progress):
                 self.cancel(index)
         return done
-
-    def _check(self, failed: int) -> None:
-        if failed and "not numbers" in last_error():
-            raise not_numbers("scores")
-        check(failed)
 
     def _progress(self, index: int) -> CoreProgress | None:
         last, score = c_int32(), c_float()
