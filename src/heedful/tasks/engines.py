@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from heedful.core.library import why_not_built
+from heedful.core.library import instruction_set, why_not_built
 from heedful.core.model import CoreModel, runs_family
 from heedful.errors import UserError
 from heedful.machine.devices import device_type
@@ -34,6 +34,12 @@ def choose_engine(
     if engine == "core" and reason:
         raise UserError(f"the engine core cannot do this: {reason}")
     return "torch" if reason else "core"
+
+
+def engine_in_words(config: ModelConfig) -> str:
+    """The engine that computes with a model unless another is asked for, and its instructions, or why it is torch."""
+    reason = why_not_core(config)
+    return f"torch: {reason}" if reason else f"core ({instruction_set()})"
 
 
 def torch_network(pipeline: Any) -> Any:
