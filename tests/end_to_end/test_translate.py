@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import heedful
 from heedful.layers import int8_linear
+from heedful.tasks.computing import Computing, Engine, Precision
 from heedful.tasks.loading import load_translator
 
 
@@ -169,12 +171,15 @@ def test_a_damaged_input_file_is_an_error_and_no_hang(run, copy_model: Path, tmp
     assert b"damaged or cut short" in result.stderr
 
 
+@pytest.mark.parametrize("engine", ["core", "torch"])
 def test_weights_of_8_bits_translate_the_same(
-    copy_model: Path, make_sentences, monkeypatch: pytest.MonkeyPatch
+    copy_model: Path, make_sentences, monkeypatch: pytest.MonkeyPatch, engine: Engine
 ) -> None:
     monkeypatch.setattr(int8_linear, "SMALLEST_RATIO", 0)  # the layers of this model are small
     lines = make_sentences(53, 29)
-    plain, rounded = (load_translator(copy_model, "cpu", precision) for precision in ("fp32", "int8"))
+    plain, rounded = (
+        load_translator(copy_model, Computing("cpu", engine, precision)) for precision in get_args(Precision)
+    )
     found, expected = ([each.text for each in model.translate(lines)] for model in (rounded, plain))
     assert sum(a == b for a, b in zip(found, expected, strict=True)) >= 50
     assert [each.text for each in rounded.translate(lines, batch_size=1)] == found
