@@ -22,6 +22,14 @@ static Sentence* unused_sentence(heedful_decoder& decoder) {
     return decoder.unused[--decoder.unused.size];
 }
 
+// Only sentences under way have caches: however many wait, memory is taken for those that are decoded side by side.
+static void give_caches(heedful_decoder& decoder, Sentence* sentence) {
+    if (!decoder.with_caches.size) return;
+    Sentence* done = decoder.with_caches[--decoder.with_caches.size];
+    sentence->take_caches(*done);
+    decoder.unused.add(done);
+}
+
 static void check_tokens(const heedful_model& model, const int32_t* tokens, int count) {
     for (int i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= model.settings.vocabulary)
@@ -99,6 +107,7 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
             Sentence* next = decoder.waiting[decoder.next];
             tokens += static_cast<int>(next->source.size);
             if (count && tokens > TOKENS_PER_PREFILL) break;
+            give_caches(decoder, next);
             taken[count++] = next;
             decoder.next++;
         }
@@ -112,7 +121,7 @@ static void fill(Group& group, Pool* pool) {
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
-        instruction_set().prefill(group, pool, taken, count);
+        group.decoder->model->set->prefill(group, pool, taken, count);
     }
 }
 
@@ -128,7 +137,7 @@ static void hand_out(Group& group) {
         write_result(decoder.options, *sentence, *result);
         lock(&decoder.mutex);
         decoder.done.add(result);
-        decoder.unused.add(sentence);
+        decoder.with_caches.add(sentence);
         decoder.running--;
         unlock(&decoder.mutex);
     }
@@ -141,7 +150,7 @@ static void run_group(Group& group, Pool* pool) {
     for (;;) {
         fill(group, pool);
         if (!group.running.size) return;
-        instruction_set().step(group, pool);
+        decoder.model->set->step(group, pool);
         advance(group);
         hand_out(group);
         if (!decoder.deadline || now() >= decoder.deadline) return;
@@ -187,7 +196,7 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     decoder.groups.resize(decoder.pool.size());
     for (Group& group : decoder.groups) {
         group.decoder = &decoder;
-        group.workspace = instruction_set().new_workspace();
+        group.workspace = model.set->new_workspace();
     }
 }
 
@@ -204,9 +213,10 @@ void free_decoder(heedful_decoder& decoder) {
         group.rows.free();
         group.candidates.free();
         group.logits.free();
-        if (group.workspace) instruction_set().free_workspace(group.workspace);
+        if (group.workspace) decoder.model->set->free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
+    for (Sentence* sentence : decoder.with_caches) free_sentence(sentence);
     for (Sentence* sentence : decoder.unused) free_sentence(sentence);
     for (size_t i = decoder.taken; i < decoder.done.size; i++) {
         decoder.done[i]->free();
@@ -214,6 +224,7 @@ void free_decoder(heedful_decoder& decoder) {
     }
     decoder.groups.free();
     decoder.waiting.free();
+    decoder.with_caches.free();
     decoder.unused.free();
     decoder.done.free();
 }
@@ -241,7 +252,7 @@ void cancel(heedful_decoder& decoder, int64_t index) {
     Group* group;
     size_t place;
     if (!find_running(decoder, index, &group, &place)) return;
-    decoder.unused.add(group->running[place]);
+    decoder.with_caches.add(group->running[place]);
     group->running.size--;
     memmove(group->running.data + place, group->running.data + place + 1,
             (group->running.size - place) * sizeof(Sentence*));

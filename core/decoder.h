@@ -58,6 +58,7 @@ struct Group {
 // The code for one instruction set.
 struct InstructionSet {
     const char* name;
+    int largest_weight;  // of int8
     Workspace* (*new_workspace)();
     void (*free_workspace)(Workspace*);
     // Computes what decoding needs of new sentences: the memory of an encoder, or the keys and values of a prompt.
@@ -70,6 +71,7 @@ struct InstructionSet {
                    const int32_t* lengths, int pooling, int head, float* output);
 };
 
+// The one that new models are made for.
 const InstructionSet& instruction_set();
 
 // Search: gives every sentence its next tokens, from the candidates or the logits of a step.
@@ -97,7 +99,9 @@ struct heedful_decoder {
     heedful::Pool pool;
     heedful::Array<heedful::Group> groups;
     heedful::Mutex mutex;  // over all that follows
-    heedful::Array<heedful::Sentence*> waiting, unused;  // those from `next` on wait
+    heedful::Array<heedful::Sentence*> waiting;  // those from `next` on
+    // Sentences that are done: with caches, for the next ones to take over, and without.
+    heedful::Array<heedful::Sentence*> with_caches, unused;
     size_t next, taken;
     heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
     int running;       // sentences that groups have

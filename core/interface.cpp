@@ -222,7 +222,7 @@ int heedful_score(heedful_model* model, int threads, int pairs, const int32_t* s
         const int32_t vocabulary = model->settings.vocabulary;
         check_ids(sources, check_lengths(source_stack, source_lengths, pairs, 1, 0), vocabulary, "token");
         check_ids(targets, check_lengths(model->decoder, target_lengths, pairs, !translates, translates), vocabulary, "token");
-        instruction_set().score(*model, pool, pairs, sources, source_lengths, targets, target_lengths, scores, alignment);
+        model->set->score(*model, pool, pairs, sources, source_lengths, targets, target_lengths, scores, alignment);
     });
 }
 
@@ -234,7 +234,7 @@ int heedful_encode(heedful_model* model, int threads, int texts, const int32_t* 
         const int64_t tokens = check_lengths(model->encoder, lengths, texts, 1, 0);
         check_ids(ids, tokens, model->settings.vocabulary, "token");
         if (segments) check_ids(segments, tokens, model->settings.encoder.segments, "segment");
-        instruction_set().encode(*model, pool, texts, ids, model->settings.encoder.segments ? segments : nullptr, lengths,
+        model->set->encode(*model, pool, texts, ids, model->settings.encoder.segments ? segments : nullptr, lengths,
                                  pooling, head, output);
     });
 }

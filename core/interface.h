@@ -64,7 +64,7 @@ struct heedful_decoder;
 HEEDFUL_API int heedful_abi_version(void);
 // The instructions that the kernels use on this processor, such as "avx2".
 HEEDFUL_API const char* heedful_instruction_set(void);
-// Use other ones from now on, for tests; 0 if this processor has them.
+// Use other ones for the models that are made from now on, for tests; 0 if this processor has them.
 HEEDFUL_API int heedful_use_instruction_set(const char* name);
 // What went wrong in the last call of this thread that failed.
 HEEDFUL_API const char* heedful_error(void);

@@ -8,10 +8,6 @@ namespace heedful {
 
 // Columns of a panel, and inputs of a group: the numbers that a 512-bit register holds are a panel's columns of a group.
 constexpr int PANEL = 16, GROUP = 4;
-// Weights become whole numbers up to 63: two products with a byte then fit into 16 bits on every processor.
-constexpr int LARGEST_WEIGHT = 63;
-// Values become whole numbers from -127 to 127, which are stored with 128 added to them.
-constexpr int LARGEST_VALUE = 127, ZERO_POINT = 128;
 
 // y = x W + b. Weights lie as panels of 16 outputs, each of which runs through all inputs: one at a time in fp32,
 // four at a time in int8.
@@ -20,7 +16,7 @@ struct Linear {
     int8_t* bytes = nullptr;     // int8: [panel][group][16 outputs][4 inputs]
     float* numbers = nullptr;    // fp32: [panel][input][16 outputs]
     float* scales = nullptr;     // int8: what a whole number of each output stands for
-    int32_t* offsets = nullptr;  // int8: what the zero point adds to each sum
+    int32_t* weight_sums = nullptr;  // int8: of each output; values are stored with a zero point, which adds so often
     float* bias = nullptr;       // null if there is none
 
     int panels() const { return (outputs + PANEL - 1) / PANEL; }

@@ -1,5 +1,5 @@
 // From settings to a table of expected tensors, and from tensors to packed weights.
-#include "model.h"
+#include "decoder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -174,6 +174,7 @@ static void make_sinusoids(heedful_model& model, Stack& stack) {
 
 void start_model(heedful_model& model, const heedful_settings& settings) {
     model.settings = settings;
+    model.set = &instruction_set();
     const heedful_settings& s = model.settings;
     check_size("the vocabulary", s.vocabulary, 1);
     check_size("the width", s.width, 1, 1 << 16);
@@ -246,11 +247,10 @@ static void read_row(const char* name, const void* data, int type, size_t first,
         fail("%.80s holds a number that is infinite or NaN: the weights are damaged, or training diverged", name);
 }
 
-static void pack_int8_row(Linear& linear, int output, const float* row) {
+static void pack_int8_row(Linear& linear, int output, const float* row, int largest_weight) {
     float largest = 0.0f;
     for (int k = 0; k < linear.inputs; k++) largest = fmaxf(largest, fabsf(row[k]));
-    const float scale = largest > 0.0f ? largest / LARGEST_WEIGHT : 1.0f;
-    // In the products, values are whole numbers, too.
+    const float scale = largest > 0.0f ? largest / static_cast<float>(largest_weight) : 1.0f;
     linear.scales[output] = scale;
     int8_t* panel = linear.bytes + size_t(output / PANEL) * PANEL * linear.byte_stride();
     int32_t sum = 0;
@@ -259,7 +259,7 @@ static void pack_int8_row(Linear& linear, int output, const float* row) {
         sum += whole;
         panel[size_t(k / GROUP) * PANEL * GROUP + (output % PANEL) * GROUP + k % GROUP] = static_cast<int8_t>(whole);
     }
-    linear.offsets[output] = ZERO_POINT * sum;
+    linear.weight_sums[output] = sum;
 }
 
 static void pack_fp32_row(Linear& linear, int output, const float* row) {
@@ -267,13 +267,14 @@ static void pack_fp32_row(Linear& linear, int output, const float* row) {
     for (int k = 0; k < linear.inputs; k++) panel[size_t(k) * PANEL + output % PANEL] = row[k];
 }
 
-static void put_linear(Linear& linear, const char* name, int type, const void* data, bool int8) {
+// `largest_weight` is that of int8, or 0 for fp32.
+static void put_linear(Linear& linear, const char* name, int type, const void* data, int largest_weight) {
     const size_t padded = size_t(linear.panels()) * PANEL;
-    if (int8) {
+    if (largest_weight) {
         if (linear.inputs > 1 << 16) fail("%s has %d inputs, too many for int8", name, linear.inputs);
         linear.bytes = new_zeros<int8_t>(padded * linear.byte_stride());
         linear.scales = new_zeros<float>(padded);
-        linear.offsets = new_zeros<int32_t>(padded);
+        linear.weight_sums = new_zeros<int32_t>(padded);
     } else {
         linear.numbers = new_zeros<float>(padded * linear.inputs);
     }
@@ -281,7 +282,7 @@ static void put_linear(Linear& linear, const char* name, int type, const void* d
     int failed = guarded([&] {
         for (int output = 0; output < linear.outputs; output++) {
             read_row(name, data, type, size_t(output) * linear.inputs, linear.inputs, row);
-            int8 ? pack_int8_row(linear, output, row) : pack_fp32_row(linear, output, row);
+            largest_weight ? pack_int8_row(linear, output, row, largest_weight) : pack_fp32_row(linear, output, row);
         }
     });
     free_zeros(row);
@@ -306,7 +307,7 @@ void put_tensor(heedful_model& model, const char* name, int type, const int64_t*
     if (!fits) fail("%.80s has another shape than the settings say", name);
     if (bytes != count * static_cast<uint64_t>(SIZES[type])) fail("%.80s has %llu bytes, not those of its shape", name, (unsigned long long)bytes);
     if (found->linear) {
-        put_linear(*found->linear, name, type, data, model.settings.int8);
+        put_linear(*found->linear, name, type, data, model.settings.int8 ? model.set->largest_weight : 0);
     } else {
         const int64_t row = found->shape[found->axes - 1];
         float** to = found->plain ? found->plain : found->bias_of;
@@ -327,7 +328,7 @@ void finish_model(heedful_model& model) {
 }
 
 static void free_linear(Linear& linear) {
-    for (void* each : {(void*)linear.bytes, (void*)linear.numbers, (void*)linear.scales, (void*)linear.offsets, (void*)linear.bias})
+    for (void* each : {(void*)linear.bytes, (void*)linear.numbers, (void*)linear.scales, (void*)linear.weight_sums, (void*)linear.bias})
         free_zeros(each);
 }
 

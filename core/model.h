@@ -7,6 +7,8 @@
 
 namespace heedful {
 
+struct InstructionSet;
+
 struct Norm {
     float* weight = nullptr;
     float* bias = nullptr;  // null for norms by the root of the mean square
@@ -78,4 +80,6 @@ struct heedful_model {
     heedful::Norm transform_norm;
     heedful::Array<heedful::Expected> expected;
     bool ready;
+    // The code that computes with it: weights are packed for its products.
+    const heedful::InstructionSet* set;
 };

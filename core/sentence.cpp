@@ -60,6 +60,25 @@ void Sentence::make_path_room(int positions) {
     other_paths.resize(size_t(beam) * path_room);
 }
 
+template <typename T> static void exchange(T& one, T& other) {
+    T kept = one;
+    one = other;
+    other = kept;
+}
+
+void Sentence::take_caches(Sentence& other) {
+    exchange(keys, other.keys);
+    exchange(values, other.values);
+    exchange(cross_keys, other.cross_keys);
+    exchange(cross_values, other.cross_values);
+    exchange(paths, other.paths);
+    exchange(other_paths, other.other_paths);
+    exchange(place_positions, other.place_positions);
+    exchange(taken, other.taken);
+    exchange(places, other.places);
+    exchange(path_room, other.path_room);
+}
+
 void Sentence::free() {
     source.free();
     prefix.free();

@@ -60,6 +60,8 @@ struct Sentence {
     // Room in the cache for so many nodes.
     void make_room(int nodes, int layers, size_t key_row, size_t value_row);
     void make_path_room(int positions);
+    // Takes over the caches of another one, which is done.
+    void take_caches(Sentence& other);
     void free();
     bool running(int row) const { return totals[row] > -INFINITY; }
 };

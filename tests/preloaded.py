@@ -20,10 +20,14 @@ IMPORTS = (
     "heedful.tasks.translation.job",
 )
 IMPORTS += (
+    "heedful.tasks.translation.with_torch",
     "heedful.tasks.language_modeling.pipeline",
+    "heedful.tasks.language_modeling.with_torch",
     "heedful.tasks.masked_modeling.pipeline",
     "heedful.tasks.labelling.tagger",
+    "heedful.tasks.encoding.with_torch",
     "heedful.tasks.image_classification.pipeline",
+    "heedful.tasks.image_classification.with_torch",
     "torch._dynamo",  # torch imports it, in two seconds, when the first model is built without memory
 )
 

@@ -20,7 +20,8 @@ def ask(**variables: str) -> tuple[str, str]:
 def completed(words: str) -> list[str]:
     place = str(len(words.split(" ")) - 1)
     answer, imported = ask(_HEEDFUL_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=place)
-    assert "heedful.cli.main" in imported and "torch" not in imported and "numpy" not in imported
+    modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
+    assert "heedful.cli.main" in modules and modules.isdisjoint({"torch", "numpy"})
     return answer.split()
 
 

@@ -54,6 +54,8 @@ def test_the_doctor_says_that_it_is_not_there(run_without_torch: Run) -> None:
         (["train", "translation", "--source", "a.en", "--target", "a.de", "--out", "out"], "training"),
         (["demo", "classifier"], "`heedful demo`"),
         (["import", "a", "b"], "`heedful import`"),
+        (["export", "a", "--to", "ctranslate2", "b"], "`heedful export`"),
+        (["bench", "limits"], "`heedful bench`"),
     ],
 )
 def test_one_line_says_what_needs_it(run_without_torch: Run, command: list[str], what: str) -> None:

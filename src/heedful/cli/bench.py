@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from heedful.errors import UserError
+from heedful.machine.torch_needed import has_torch, torch_missing
 
 
 @click.command()
@@ -39,5 +40,7 @@ def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
         if check_model_folder(Path(model)).task != "translation":
             raise UserError(f"{model} is not a translation model: give one that translates")
         arguments += ["--model", str(Path(model).resolve())]
+    if not has_torch():
+        raise torch_missing("`heedful bench`")
     result = subprocess.run([sys.executable, "-m", "benchmarks.speed", *arguments], cwd=root)
     sys.exit(result.returncode)

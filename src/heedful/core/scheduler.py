@@ -17,9 +17,10 @@ from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
-# What the engine has room for; more of either would hardly be faster.
+# The most that the engine has room for.
 MOST_THREADS = 64
-MOST_SENTENCES = 2**16
+# Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
+MOST_SENTENCES = 32
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class CoreScheduler:
             threads=threads,
             sentences=min(-(-max_sentences // threads), MOST_SENTENCES),
         )
+        self._num_slots = threads * settings.sentences
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
             raise UserError(last_error())
@@ -89,7 +91,7 @@ class CoreScheduler:
     @property
     def num_slots(self) -> int:
         """How many sentences there is room for."""
-        return self.max_sentences
+        return self._num_slots
 
     @property
     def idle(self) -> bool:

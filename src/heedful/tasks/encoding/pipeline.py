@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.described import Described
@@ -71,6 +72,7 @@ class Encoder(Described):
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors[0] if is_one(texts) else vectors
 
+    @needs_torch("looking into attention")
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`."""
         from heedful.tasks.encoding.attention import encoder_attention

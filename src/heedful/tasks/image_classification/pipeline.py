@@ -14,6 +14,7 @@ from PIL import Image
 
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
@@ -79,6 +80,7 @@ class ImageClassifier(Described):
             ranking = tuple((self.labels[number], float(probabilities[number])) for number in order)
             yield Classification(*ranking[0], ranking)
 
+    @needs_torch("looking into attention")
     def attention(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> AttentionMaps:
         """What the model attends to in an image, made as large as `classify` would make it."""
         from heedful.tasks.image_classification.attention import image_attention

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.classification import Classification
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, is_one, listed, probabilities
 
@@ -20,6 +21,7 @@ class Classifier(Encoder):
         """Whether it labels pairs of texts, too."""
         return self.model.config.embedding.segments > 1
 
+    @needs_torch("looking into attention")
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
         from heedful.tasks.encoding.attention import Predicted, encoder_attention

@@ -10,6 +10,7 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, probabilities
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame_words
@@ -61,6 +62,7 @@ class Tagger(Encoder):
             tagged.append(self._tagged(sentence, np.concatenate(found)) if found else [])
         return tagged[0] if isinstance(sentences, str) else tagged
 
+    @needs_torch("looking into attention")
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a sentence, and how it tags each word, at its first subword."""
         from heedful.tasks.encoding.attention import Predicted, encoder_attention

@@ -12,6 +12,7 @@ import numpy as np
 
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.tasks.described import Described
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
@@ -92,6 +93,7 @@ class LanguageModel(Described):
         for _, piece in Generation(self.language, [prompt], options).run():
             yield piece
 
+    @needs_torch("looking into attention")
     def attention(self, text: str, target: str | None = None) -> AttentionMaps:
         """What the model attends to while it reads a text, and `target` after it, from the start of a document."""
         from heedful.tasks.language_modeling.attention import text_attention

@@ -12,6 +12,7 @@ import numpy as np
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
+from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.encoding.pipeline import Encoder, Text, probabilities
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
@@ -50,6 +51,7 @@ class MaskedLanguageModel(Encoder):
         logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
         return [self._fillings(logits_TV[place], top) for place in places]
 
+    @needs_torch("looking into attention")
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
         """What the model attends to in a text, or in a pair of it and `target`, and what it guesses for each `[MASK]`.
 

@@ -20,6 +20,7 @@ from heedful.decoding.options import (
 )
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.described import Described
 from heedful.tasks.translation.alignment import Aligner
@@ -180,6 +181,7 @@ class Translator(Described):
         """Target tokens as one line of text."""
         return _BREAKS.sub(" ", self.tokenizer.decode(tokens))
 
+    @needs_torch("looking into attention")
     def attention(
         self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto"
     ) -> AttentionMaps:
