@@ -19,6 +19,7 @@ from heedful.errors import UserError
 AT_A_TIME = 50
 # The most that the engine has room for.
 MOST_THREADS = 64
+MOST_ROWS = 4096
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
 
@@ -57,6 +58,9 @@ class CoreScheduler:
         self.complete = False
         self.watches: dict[int, Watch] = {}
         sampling = options.sampling
+        if options.rows > MOST_ROWS:
+            name = "nbest" if sampling else "beam"
+            raise UserError(f"{name} is {options.rows}, but the engine core takes {MOST_ROWS} at most: take torch")
         threads = min(model.threads, MOST_THREADS)
         settings = SearchSettings(
             length_penalty=options.length_penalty,

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from heedful.core.library import instruction_set, why_not_built
 from heedful.core.model import CoreModel, runs_family
 from heedful.errors import UserError
-from heedful.machine.devices import device_type
+from heedful.machine.devices import device_type, hold_to_one_thread
+from heedful.machine.torch_needed import has_torch, torch_missing
 from heedful.model_folder import ModelConfig
 
 
@@ -48,6 +49,10 @@ def torch_network(pipeline: Any) -> Any:
     if not isinstance(network, CoreModel):
         return network
     if network.torch_network is None:
+        if not has_torch():
+            raise torch_missing("looking into attention")
+        if network.threads == 1:
+            hold_to_one_thread()
         from heedful.tasks.loading import load
 
         network.torch_network = load(network.folder, "cpu", network.asked_length, engine="torch").model
