@@ -82,6 +82,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_decoder_run": (c_int, (c_void_p, c_int)),
     "heedful_decoder_waiting": (c_int, (c_void_p,)),
     "heedful_decoder_running": (c_int, (c_void_p,)),
+    "heedful_decoder_steps": (c_int64, (c_void_p,)),
     "heedful_decoder_done": (c_int, (c_void_p, POINTER(c_int64), _INTS)),
     "heedful_decoder_take": (None, (c_void_p, _INTS, POINTER(c_double), _INTS, _FLOATS)),
     "heedful_decoder_progress": (c_int, (c_void_p, c_int64, _INTS, c_int, _INTS, _FLOATS)),

@@ -93,6 +93,11 @@ class CoreScheduler:
         return int(engine().heedful_decoder_running(self.handle))
 
     @property
+    def num_steps(self) -> int:
+        """Steps of sentences so far."""
+        return int(engine().heedful_decoder_steps(self.handle))
+
+    @property
     def num_slots(self) -> int:
         """How many sentences there is room for."""
         return self._num_slots
