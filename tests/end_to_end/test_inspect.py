@@ -95,5 +95,5 @@ def test_weights_that_are_not_numbers_are_told(tmp_path: Path, capsys) -> None:
         assert "the model's attention weights are not numbers (NaN)" in capsys.readouterr().err
     with pytest.raises(UserError, match="answers are not numbers"):
         heedful.load(tmp_path / "model", engine="torch").classify("red dog")
-    with pytest.raises(UserError, match="weight holds a number that is infinite or NaN: the weights are damaged"):
+    with pytest.raises(UserError, match="holds a number that is infinite or NaN: the weights are damaged"):
         heedful.load(tmp_path / "model", engine="core")
