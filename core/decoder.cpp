@@ -65,6 +65,7 @@ static int by_length(const void* first, const void* second) {
 }
 
 void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count) {
+    if (count < 0) fail("%d requests cannot be added", count);
     for (int i = 0; i < count; i++) check_request(decoder, requests[i]);
     if (decoder.next) {
         decoder.waiting.size -= decoder.next;

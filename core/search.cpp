@@ -221,7 +221,8 @@ static void rank_ended(const Sentence& sentence, int* order) {
 }
 
 bool is_done(const heedful_options& options, const Sentence& sentence) {
-    if (sentence.length > sentence.longest) return true;
+    const int best = best_row(sentence);
+    if (sentence.length > sentence.longest || !sentence.running(best)) return true;
     double kept = -INFINITY;
     if (sentence.num_ended >= options.nbest) {
         Array<int> order = {};
@@ -230,7 +231,7 @@ bool is_done(const heedful_options& options, const Sentence& sentence) {
         kept = sentence.ended[order[options.nbest - 1]].score;
         order.free();
     }
-    return sentence.totals[best_row(sentence)] / length_penalty(options, sentence.longest + 1) <= kept;
+    return sentence.totals[best] / length_penalty(options, sentence.longest + 1) <= kept;
 }
 
 static void write_hypothesis(Result& result, const Sentence& sentence, int length, int row, double score, bool finished,

@@ -13,6 +13,8 @@ from heedful.settings.positions import name_of
 
 Settings = TypeVar("Settings", StackSettings, ModelSettings)
 
+# No text has more tokens: a window of so many is as wide as any.
+LONGEST_TEXT = 2**24
 FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only")
 
 # Beginnings of names in model.safetensors, and of the same in the engine.
@@ -77,7 +79,7 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
         activation=ACTIVATIONS.index(feed_forward.activation),
         pre_norm=stack.norm == "pre",
         rms_norm=stack.norm_kind == "rms",
-        window=stack.local_window or 0,
+        window=min(stack.local_window or 0, LONGEST_TEXT),
         attention_bias=attention.bias,
         feed_forward_bias=feed_forward.bias,
         additive=attention.scoring == "additive",
