@@ -151,6 +151,7 @@ static void run_group(Group& group, Pool* pool) {
     for (;;) {
         fill(group, pool);
         if (!group.running.size) return;
+        group.steps += static_cast<int64_t>(group.running.size);
         decoder.model->set->step(group, pool);
         advance(group);
         hand_out(group);

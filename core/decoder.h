@@ -50,6 +50,7 @@ struct Group {
     Array<StepRow> rows;
     Array<Candidate> candidates;  // [row][beam], the largest logit first
     Array<float> logits;          // [row][vocabulary], where options need all of them
+    int64_t steps;  // of sentences, since the beginning
     int steps_gathered;
     char message[256];
     bool failed;

@@ -137,6 +137,12 @@ int heedful_decoder_waiting(heedful_decoder* decoder) { return static_cast<int>(
 
 int heedful_decoder_running(heedful_decoder* decoder) { return decoder->running; }
 
+int64_t heedful_decoder_steps(heedful_decoder* decoder) {
+    int64_t steps = 0;
+    for (const Group& group : decoder->groups) steps += group.steps;
+    return steps;
+}
+
 int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, int32_t* sizes) {
     if (decoder->taken == decoder->done.size) return 0;
     const Result& result = *decoder->done[decoder->taken];

@@ -84,6 +84,8 @@ HEEDFUL_API int heedful_decoder_step(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_run(heedful_decoder* decoder, int milliseconds);
 HEEDFUL_API int heedful_decoder_waiting(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_running(heedful_decoder* decoder);
+// The steps of all sentences, counted since the beginning.
+HEEDFUL_API int64_t heedful_decoder_steps(heedful_decoder* decoder);
 // The next sentence that is done: its index, how many hypotheses, and the numbers of tokens and of scores in all;
 // 1 if there is one. `heedful_decoder_take` then copies it out.
 HEEDFUL_API int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, int32_t* sizes);

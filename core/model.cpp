@@ -245,7 +245,8 @@ static void read_row(const char* name, const void* data, int type, size_t first,
         bits &= 0x7fffffffu;
         most = bits > most ? bits : most;
     }
-    if (most >= 0x7f800000u) fail("%s holds a number that is infinite or not a number", name);
+    if (most >= 0x7f800000u)
+        fail("%.80s holds a number that is infinite or NaN: the weights are damaged, or training diverged", name);
 }
 
 static void pack_int8_row(Linear& linear, int output, const float* row, int largest_weight) {

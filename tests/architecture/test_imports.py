@@ -32,9 +32,9 @@ ALLOWED = {
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
     "doctor": {*MAKING, "training", "core"},
-    "server": set(),
+    "server": {"tasks"},  # of the tasks what computes, as settings
     "server/front": {"server", "machine", "tasks"},
-    "server/worker": {"server", "machine", "models", "text", "decoding", "tasks", "model_folder"},
+    "server/worker": {"server", "core", "machine", "models", "text", "decoding", "tasks", "model_folder"},
     "cli": {*MAKING, "training", "server", "interop", "doctor"},
 }
 # A task's folder may import what the part "tasks" may; its demo trains.

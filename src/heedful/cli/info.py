@@ -22,6 +22,7 @@ def info(model: str) -> None:
     from heedful.machine.torch_needed import has_torch
     from heedful.model_folder import check_model_folder, load_model_folder, load_tokenizer, stored_shapes
     from heedful.models.parameter_count import parameter_table
+    from heedful.tasks.engines import engine_in_words
 
     folder = Path(model)
     config, shapes = check_model_folder(folder), stored_shapes(folder / "model.safetensors")
@@ -38,6 +39,7 @@ def info(model: str) -> None:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
     if config.has_tokenizer:
         rows["vocabulary"] = f"{load_tokenizer(folder, config).vocabulary_size:,}"
+    rows["engine"] = engine_in_words(config)
     rows["made with"] = f"heedful {config.heedful_version}"
     table = Table(show_header=False)
     for name, value in {**rows, **parameter_table(shapes)}.items():

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from heedful.core.library import library
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
 POSITIONS = ("none", "sinusoidal", "sinusoid_halves", "learned", "rotary", "alibi", "relative_buckets")
@@ -82,6 +82,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_decoder_run": (c_int, (c_void_p, c_int)),
     "heedful_decoder_waiting": (c_int, (c_void_p,)),
     "heedful_decoder_running": (c_int, (c_void_p,)),
+    "heedful_decoder_steps": (c_int64, (c_void_p,)),
     "heedful_decoder_done": (c_int, (c_void_p, POINTER(c_int64), _INTS)),
     "heedful_decoder_take": (None, (c_void_p, _INTS, POINTER(c_double), _INTS, _FLOATS)),
     "heedful_decoder_progress": (c_int, (c_void_p, c_int64, _INTS, c_int, _INTS, _FLOATS)),
@@ -109,5 +110,7 @@ def last_error() -> str:
 
 def check(failed: int) -> None:
     """Raise a UserError if a call has failed."""
+    if failed and "not numbers" in last_error():
+        raise not_numbers("scores")
     if failed:
         raise UserError(last_error())

@@ -84,7 +84,9 @@ class CoreModel:
         data = (c_char * tensor.size).from_buffer(file.read(stored))
         shape = (c_int64 * len(tensor.shape))(*tensor.shape)
         kind = TYPES[tensor.kind][0]
-        check(engine().heedful_model_put(self.handle, name.encode(), kind, shape, len(shape), data, tensor.size))
+        arguments = (self.handle, name.encode(), kind, shape, len(shape), data, tensor.size)
+        if engine().heedful_model_put(*arguments):
+            raise UserError(last_error().replace(name, stored, 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = array.astype("float32", order="C")

@@ -13,10 +13,13 @@ from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
 from heedful.decoding.progress import Watch
-from heedful.errors import UserError, not_numbers
+from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
+# The most that the engine has room for.
+MOST_THREADS = 64
+MOST_ROWS = 4096
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
 
@@ -55,6 +58,10 @@ class CoreScheduler:
         self.complete = False
         self.watches: dict[int, Watch] = {}
         sampling = options.sampling
+        if options.rows > MOST_ROWS:
+            name = "nbest" if sampling else "beam"
+            raise UserError(f"{name} is {options.rows}, but the engine core takes {MOST_ROWS} at most: take torch")
+        threads = min(model.threads, MOST_THREADS)
         settings = SearchSettings(
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
@@ -66,9 +73,10 @@ class CoreScheduler:
             sampling=sampling is not None,
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
             keep_logits=1,
-            threads=model.threads,
-            sentences=min(MOST_SENTENCES, -(-max_sentences // model.threads)),
+            threads=threads,
+            sentences=min(-(-max_sentences // threads), MOST_SENTENCES),
         )
+        self._num_slots = threads * settings.sentences
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
             raise UserError(last_error())
@@ -85,9 +93,14 @@ class CoreScheduler:
         return int(engine().heedful_decoder_running(self.handle))
 
     @property
+    def num_steps(self) -> int:
+        """Steps of sentences so far."""
+        return int(engine().heedful_decoder_steps(self.handle))
+
+    @property
     def num_slots(self) -> int:
         """How many sentences there is room for."""
-        return self.max_sentences
+        return self._num_slots
 
     @property
     def idle(self) -> bool:
@@ -128,9 +141,9 @@ class CoreScheduler:
     def step(self) -> list[Decoded]:
         """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
         if self.watches:
-            self._check(engine().heedful_decoder_step(self.handle))
+            check(engine().heedful_decoder_step(self.handle))
         else:
-            self._check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
+            check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
         done = self._take_done()
         for each in done:
             self.watches.pop(each.index, None)
@@ -139,11 +152,6 @@ class CoreScheduler:
             if progress is not None and not watch(progress):
                 self.cancel(index)
         return done
-
-    def _check(self, failed: int) -> None:
-        if failed and "not numbers" in last_error():
-            raise not_numbers("scores")
-        check(failed)
 
     def _progress(self, index: int) -> CoreProgress | None:
         last, score = c_int32(), c_float()

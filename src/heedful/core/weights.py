@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from heedful.config import shown
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
 
@@ -108,7 +109,8 @@ class WeightsFile:
         except (KeyError, TypeError, ValueError):
             raise self._broken(f"its header does not say where {name[:80]} is") from None
         if kind not in TYPES:
-            raise UserError(f"{self.path}: {name[:80]} holds {kind}, expected one of {', '.join(TYPES)}")
+            known = ", ".join(TYPES)
+            raise UserError(f"{self.path}: {name[:80]} holds {shown(kind)}, expected real numbers: {known}")
         if begin > end or start + end > length or end - begin != math.prod(shape) * TYPES[kind][1]:
             raise self._broken(f"{name[:80]} has other bytes than its shape says")
         return StoredTensor(kind, tuple(shape), start + begin, end - begin)

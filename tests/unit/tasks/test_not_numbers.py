@@ -9,7 +9,7 @@ import torch
 
 import heedful
 from heedful.decoding import DecodingOptions, SamplingOptions
-from heedful.errors import UserError
+from heedful.errors import DamagedModelError, UserError
 from heedful.model_folder import LoadedModel, ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.encoder_decoder import EncoderDecoder
@@ -147,13 +147,74 @@ def test_an_infinite_weight_is_named_where_it_could_get_lost(tmp_path: Path) -> 
         heedful.load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("beam", ["1", "2", "5"])
-def test_the_command_says_so(run, untrained_model: Path, beam: str) -> None:
+def damage_file(folder: Path, part: str, value: float) -> str:
+    """Change a number of the first tensor with that in its name."""
     from safetensors.torch import load_file, save_file
 
-    file = untrained_model / "model.safetensors"
+    file = folder / "model.safetensors"
     tensors = {name: tensor.clone() for name, tensor in load_file(file).items()}
-    next(tensor for name, tensor in tensors.items() if "norm" in name)[3] = math.nan
+    name = next(name for name in tensors if part in name)
+    tensors[name].view(-1)[3] = value
     save_file(tensors, file)
-    result = run("translate", untrained_model, "--beam", beam, stdin=b"red dog\n", code=2)
+    return name
+
+
+@pytest.mark.parametrize("beam", ["1", "2", "5"])
+def test_the_command_says_so(run, untrained_model: Path, beam: str) -> None:
+    damage_file(untrained_model, "norm", math.nan)
+    arguments = ["translate", untrained_model, "--engine", "torch", "--beam", beam]
+    result = run(*arguments, stdin=b"red dog\n", code=2)
     assert b"not numbers (NaN)" in result.stderr and result.stdout == b""
+
+
+@pytest.mark.parametrize("part", ["norm", "embedding", "attention.output_projection.weight"])
+@pytest.mark.parametrize("value", DAMAGES)
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_core_names_the_tensor(run, untrained_model: Path, precision: str, value: float, part: str) -> None:
+    name = damage_file(untrained_model, part, value)
+    result = run("translate", untrained_model, "--precision", precision, stdin=b"red dog\n", code=2)
+    lines = result.stderr.decode().splitlines()
+    assert result.stdout == b"" and len(lines) == 1
+    assert lines[0].startswith("heedful: ") and "model.safetensors" in lines[0]
+    expected = f"{name} holds a number that is infinite or NaN: the weights are damaged, or training diverged"
+    assert lines[0].endswith(expected)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_numbers_that_grow_beyond_all_bounds_are_the_same_to_the_core(search, tmp_path: Path) -> None:
+    """Weights that are numbers, and yet give something that is none."""
+    pipeline = translator("encoder_decoder")
+    with torch.no_grad():
+        pipeline.model.decoder_norm.weight[:] = 3e38
+    config = ModelConfig("encoder_decoder", "translation", pipeline.model.config)
+    save_model_folder(tmp_path / "model", pipeline.model, pipeline.tokenizer, config, "")
+    for engine in ("torch", "core"):
+        model = heedful.load(tmp_path / "model", engine=engine)
+        with pytest.raises(DamagedModelError, match="not numbers"):
+            model.translate(["red dog", "dog"], SEARCHES[search])
+        with pytest.raises(DamagedModelError, match="not numbers"):
+            model.score(["red dog"], ["red dog"])
+
+
+def test_so_they_are_in_texts_and_vectors(tmp_path: Path) -> None:
+    cases = [
+        (language_model("decoder_only"), "decoder_only", "language_model", lambda model: model.generate("red")),
+        (language_model("decoder_only"), "decoder_only", "language_model", lambda model: model.score("red dog")),
+        (encoder(heedful.Encoder, "none"), "encoder_only", "encoder", lambda model: model.embed("red dog")),
+        (
+            encoder(heedful.MaskedLanguageModel, "masked"),
+            "encoder_only",
+            "masked_language_model",
+            lambda model: model.fill("red [MASK]"),
+        ),
+    ]
+    for number, (pipeline, family, task, ask) in enumerate(cases):
+        with torch.no_grad():
+            pipeline.model.norm.weight[:] = 3e38
+        folder = tmp_path / str(number)
+        save_model_folder(
+            folder, pipeline.model, pipeline.tokenizer, ModelConfig(family, task, pipeline.model.config), ""
+        )
+        for engine in ("torch", "core"):
+            with pytest.raises(DamagedModelError, match="not numbers"):
+                ask(heedful.load(folder, engine=engine))
