@@ -19,6 +19,8 @@ from heedful.errors import UserError, not_numbers
 AT_A_TIME = 50
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
+# Threads that the engine has at most (core/threads.h).
+MOST_THREADS = 64
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class CoreScheduler:
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
         self.watches: dict[int, Watch] = {}
-        sampling = options.sampling
+        sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
         settings = SearchSettings(
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
@@ -66,8 +68,8 @@ class CoreScheduler:
             sampling=sampling is not None,
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
             keep_logits=1,
-            threads=model.threads,
-            sentences=min(MOST_SENTENCES, -(-max_sentences // model.threads)),
+            threads=threads,
+            sentences=min(MOST_SENTENCES, -(-max_sentences // threads)),
         )
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
