@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.interface import TYPES, check, engine, last_error
+from heedful.core.interface import TYPES, check, check_ids, engine, last_error
 from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
 from heedful.core.settings import FAMILIES, engine_name, model_settings
 from heedful.core.weights import WeightsFile
@@ -183,5 +183,6 @@ def runs_family(family: str) -> bool:
 
 
 def as_ints(values: Sequence[int]) -> Any:
-    """Whole numbers as C has them."""
+    """Ids of tokens as C has them."""
+    check_ids(values)
     return (ctypes.c_int32 * len(values))(*values)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from ctypes import byref, c_double, c_float, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
-from heedful.core.interface import CoreRequest, SearchSettings, check, engine, last_error
+from heedful.core.interface import CoreRequest, SearchSettings, check, engine, filled, last_error
 from heedful.core.model import CoreModel, as_ints
+from heedful.core.settings import LONGEST_TEXT
 from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
@@ -57,7 +58,8 @@ class CoreScheduler:
         self.complete = False
         self.watches: dict[int, Watch] = {}
         sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
-        settings = SearchSettings(
+        settings = filled(
+            SearchSettings,
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
             top_p=sampling.top_p if sampling and sampling.top_p is not None else 1.0,
@@ -117,7 +119,7 @@ class CoreScheduler:
             source_length=len(planned.prefilled),
             prefix_length=len(request.prefix),
             first=planned.first,
-            longest=planned.longest,
+            longest=min(planned.longest, LONGEST_TEXT - len(planned.prefilled) - 1),
             seed=seed,
             number=number,
         )
