@@ -184,7 +184,8 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     if (!model.ready) fail("the model is not complete");
     if (!model.settings.decoder.layers) fail("the model has no decoder");
     const heedful_options& o = options;
-    if (o.beam < 1 || o.beam > 1 << 12 || o.nbest < 1 || o.nbest > o.beam) fail("beam or nbest is out of range");
+    if (o.beam < 1 || o.beam > 1 << 12) fail("a beam, or the number of samples, is %d, but must be from 1 to %d", o.beam, 1 << 12);
+    if (o.nbest < 1 || o.nbest > o.beam) fail("nbest is %d, but must be from 1 to %d", o.nbest, o.beam);
     if (o.sentences < 1 || o.sentences > 1 << 16) fail("the number of sentences is out of range");
     if (o.threads < 1 || o.threads > 64) fail("the number of threads is out of range");
     if (o.min_length < 0 || o.top_k < 0 || o.no_repeat_ngram < 0) fail("an option is below 0");

@@ -54,7 +54,7 @@ static int64_t check_lengths(const Stack& stack, const int32_t* lengths, int cou
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         if (lengths[i] < least || int64_t(lengths[i]) + added > most)
-            fail("a text has %d tokens, but the model takes %lld at most", lengths[i], (long long)(most - added));
+            fail("a text has %d tokens, but the model takes from %d to %lld", lengths[i], least, (long long)(most - added));
         sum += lengths[i];
     }
     return sum;

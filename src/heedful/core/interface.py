@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
+from heedful.config import shown
 from heedful.core.library import library
 from heedful.errors import UserError, not_numbers
 
@@ -64,6 +66,24 @@ class CoreRequest(ctypes.Structure):
         ("seed", c_uint64),
         ("number", c_uint64),
     )
+
+
+Settings = TypeVar("Settings", StackSettings, ModelSettings, SearchSettings)
+
+
+def filled(kind: type[Settings], **values: float) -> Settings:
+    """A structure with these values; ctypes would cut off what does not fit into it."""
+    for name, value in values.items():
+        if isinstance(value, int) and not -(2**31) <= value < 2**31:
+            raise UserError(f"{name} is {shown(value)}, but must be below 2**31")
+    return kind(**values)
+
+
+def check_ids(ids: Sequence[int]) -> None:
+    """Raise a UserError for a token that no vocabulary has; C would cut it off, where the engine checks the others."""
+    if ids and (min(ids) < 0 or max(ids) >= 2**31):
+        wrong = next(each for each in ids if not 0 <= each < 2**31)
+        raise UserError(f"token {shown(wrong)} is not in the vocabulary")
 
 
 _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)

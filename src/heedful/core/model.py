@@ -10,7 +10,7 @@ from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.core.interface import TYPES, check, engine, last_error
+from heedful.core.interface import TYPES, check, check_ids, engine, last_error
 from heedful.core.settings import FAMILIES, engine_name, model_settings
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
@@ -188,5 +188,6 @@ def runs_family(family: str) -> bool:
 
 
 def as_ints(values: Sequence[int]) -> Any:
-    """Whole numbers as C has them."""
+    """Ids of tokens as C has them."""
+    check_ids(values)
     return (ctypes.c_int32 * len(values))(*values)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from ctypes import byref, c_double, c_float, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
-from heedful.core.interface import CoreRequest, SearchSettings, check, engine, last_error
+from heedful.core.interface import CoreRequest, SearchSettings, check, engine, filled, last_error
 from heedful.core.model import CoreModel, as_ints
+from heedful.core.settings import LONGEST_TEXT
 from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
@@ -17,7 +18,7 @@ from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
-# The most that the engine has room for.
+# The most that the engine has room for (core/threads.h, core/decoder.cpp).
 MOST_THREADS = 64
 MOST_ROWS = 4096
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
@@ -57,12 +58,12 @@ class CoreScheduler:
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
         self.watches: dict[int, Watch] = {}
-        sampling = options.sampling
+        sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
         if options.rows > MOST_ROWS:
             name = "nbest" if sampling else "beam"
             raise UserError(f"{name} is {options.rows}, but the engine core takes {MOST_ROWS} at most: take torch")
-        threads = min(model.threads, MOST_THREADS)
-        settings = SearchSettings(
+        settings = filled(
+            SearchSettings,
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
             top_p=sampling.top_p if sampling and sampling.top_p is not None else 1.0,
@@ -128,7 +129,7 @@ class CoreScheduler:
             source_length=len(planned.prefilled),
             prefix_length=len(request.prefix),
             first=planned.first,
-            longest=planned.longest,
+            longest=min(planned.longest, LONGEST_TEXT - len(planned.prefilled) - 1),
             seed=seed,
             number=number,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.interface import check, engine
+from heedful.core.interface import check, check_ids, engine
 from heedful.core.model import CoreModel
 
 _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)
@@ -112,6 +112,7 @@ def _groups(lengths: Sequence[int]) -> Iterator[slice]:
 
 
 def _ints(values: Sequence[int]) -> NDArray[np.int32]:
+    check_ids(values)
     return np.asarray(values, np.int32)
 
 

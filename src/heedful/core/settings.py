@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-from heedful.config import shown
-from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings
-from heedful.errors import UserError
+from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings, filled
 from heedful.settings.positions import name_of
-
-Settings = TypeVar("Settings", StackSettings, ModelSettings)
 
 # No text has more tokens: a window of so many is as wide as any.
 LONGEST_TEXT = 2**24
@@ -56,19 +52,11 @@ def engine_name(family: str, name: str) -> str:
     return name
 
 
-def _filled(kind: type[Settings], **values: float) -> Settings:
-    """A structure with these values; ctypes would cut off what does not fit into it."""
-    for name, value in values.items():
-        if isinstance(value, int) and not -(2**31) <= value < 2**31:
-            raise UserError(f"{name} is {shown(value)}, more than any model has")
-    return kind(**values)
-
-
 def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings:
     """The engine's settings of one of a model's stacks."""
     attention, feed_forward, embedding = stack.attention, stack.feed_forward, config.embedding
     key_width = attention.width_per_head(config.width)
-    return _filled(
+    return filled(
         StackSettings,
         layers=stack.num_layers,
         heads=attention.num_heads,
@@ -97,7 +85,7 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
 def model_settings(family: str, config: Any, max_length: int, position_rows: int, *, int8: bool) -> ModelSettings:
     """The engine's settings of a model; position tables have so many rows."""
     special = config.special_tokens
-    settings = _filled(
+    settings = filled(
         ModelSettings,
         int8=int8,
         vocabulary=config.vocabulary_size,
