@@ -17,6 +17,11 @@ static int64_t now() {
     return int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
 }
 
+static void remove(Array<Sentence*>& sentences, size_t place) {
+    sentences.size--;
+    memmove(sentences.data + place, sentences.data + place + 1, (sentences.size - place) * sizeof(Sentence*));
+}
+
 static Sentence* unused_sentence(heedful_decoder& decoder) {
     if (!decoder.unused.size) return new_zeros<Sentence>(1);
     return decoder.unused[--decoder.unused.size];
@@ -64,15 +69,25 @@ void add_requests(heedful_decoder& decoder, const heedful_request* requests, int
         memmove(decoder.waiting.data, decoder.waiting.data + decoder.next, decoder.waiting.size * sizeof(Sentence*));
         decoder.next = 0;
     }
-    const size_t first = decoder.waiting.size;
-    for (int i = 0; i < count; i++) {
-        Sentence* sentence = unused_sentence(decoder);
-        sentence->open(requests[i], decoder.options);
-        sentence->continues = !decoder.model->decoder.has_cross;
-        decoder.waiting.add(sentence);
+    // There is room for each in all the places that it comes to.
+    const size_t first = decoder.waiting.size, under_way = first + decoder.running + count;
+    decoder.waiting.reserve(first + count);
+    decoder.done.reserve(decoder.done.size + under_way);
+    decoder.unused.reserve(decoder.unused.size + under_way);
+    int failed = guarded([&] {
+        for (int i = 0; i < count; i++) {
+            Sentence* sentence = unused_sentence(decoder);
+            decoder.waiting.add(sentence);
+            sentence->open(requests[i], decoder.options);
+            sentence->continues = !decoder.model->decoder.has_cross;
+        }
+    });
+    if (failed) {
+        while (decoder.waiting.size > first) decoder.unused.add(decoder.waiting[--decoder.waiting.size]);
+        fail_again();
     }
     // The longest first, so that the last ones to be done are short.
-    qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
+    if (count) qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
 }
 
 static int num_waiting(const heedful_decoder& decoder) {
@@ -110,30 +125,33 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
 
 static void fill(Group& group, Pool* pool) {
     Sentence* taken[64];
+    group.running.reserve(group.running.size + 64);
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
         instruction_set().prefill(group, pool, taken, count);
+        group.running.reserve(group.running.size + 64);
     }
 }
 
 static void hand_out(Group& group) {
     heedful_decoder& decoder = *group.decoder;
-    size_t kept = 0;
-    for (Sentence* sentence : group.running) {
+    for (size_t place = 0; place < group.running.size;) {
+        Sentence* sentence = group.running[place];
         if (!is_done(decoder.options, *sentence)) {
-            group.running[kept++] = sentence;
+            place++;
             continue;
         }
-        Result* result = new_zeros<Result>(1);
-        write_result(decoder.options, *sentence, *result);
+        group.result = new_zeros<Result>(1);
+        write_result(decoder.options, *sentence, *group.result);
+        remove(group.running, place);
         lock(&decoder.mutex);
-        decoder.done.add(result);
+        decoder.done.add(group.result);
         decoder.unused.add(sentence);
         decoder.running--;
         unlock(&decoder.mutex);
+        group.result = nullptr;
     }
-    group.running.size = kept;
 }
 
 // Steps of a group, until it has nothing more to do or the time is over.
@@ -192,27 +210,36 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     }
 }
 
+void free_result(Result* result) {
+    if (!result) return;
+    result->heads.free();
+    result->tokens.free();
+    result->scores.free();
+    result->totals.free();
+    free_zeros(result);
+}
+
 static void free_sentence(Sentence* sentence) {
     sentence->free();
     free_zeros(sentence);
 }
 
 void free_decoder(heedful_decoder& decoder) {
-    if (decoder.groups.size) decoder.pool.close();
+    if (decoder.pool.size()) decoder.pool.close();
     for (Group& group : decoder.groups) {
         for (Sentence* sentence : group.running) free_sentence(sentence);
         group.running.free();
         group.rows.free();
         group.candidates.free();
         group.logits.free();
+        group.text.free();
+        group.seen.free();
+        free_result(group.result);
         if (group.workspace) instruction_set().free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
     for (Sentence* sentence : decoder.unused) free_sentence(sentence);
-    for (size_t i = decoder.taken; i < decoder.done.size; i++) {
-        decoder.done[i]->free();
-        free_zeros(decoder.done[i]);
-    }
+    for (size_t i = decoder.taken; i < decoder.done.size; i++) free_result(decoder.done[i]);
     decoder.groups.free();
     decoder.waiting.free();
     decoder.unused.free();
@@ -235,17 +262,14 @@ void cancel(heedful_decoder& decoder, int64_t index) {
     for (size_t i = decoder.next; i < decoder.waiting.size; i++)
         if (decoder.waiting[i]->index == index) {
             decoder.unused.add(decoder.waiting[i]);
-            decoder.waiting.size--;
-            memmove(decoder.waiting.data + i, decoder.waiting.data + i + 1, (decoder.waiting.size - i) * sizeof(Sentence*));
+            remove(decoder.waiting, i);
             return;
         }
     Group* group;
     size_t place;
     if (!find_running(decoder, index, &group, &place)) return;
     decoder.unused.add(group->running[place]);
-    group->running.size--;
-    memmove(group->running.data + place, group->running.data + place + 1,
-            (group->running.size - place) * sizeof(Sentence*));
+    remove(group->running, place);
     decoder.running--;
 }
 

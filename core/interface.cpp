@@ -158,8 +158,7 @@ void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* tota
     copy_out(totals, result->totals);
     copy_out(tokens, result->tokens);
     copy_out(scores, result->scores);
-    result->free();
-    free_zeros(result);
+    free_result(result);
     if (decoder->taken == decoder->done.size) decoder->taken = decoder->done.size = 0;
 }
 

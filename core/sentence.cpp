@@ -25,6 +25,7 @@ void Sentence::open(const heedful_request& request, const heedful_options& optio
     totals_before.resize(beam);
     children.resize(beam);
     ended.resize(beam);
+    order.resize(beam);
     history.size = 0;
     for (int row = 0; row < beam; row++) {
         tokens[row] = first;
@@ -68,6 +69,7 @@ void Sentence::free() {
     totals_before.free();
     history.free();
     ended.free();
+    order.free();
     children.free();
     for (Array<float>* each : {&keys, &values, &cross_keys, &cross_values}) each->free();
     for (Array<int32_t>* each : {&paths, &other_paths, &place_positions}) each->free();
