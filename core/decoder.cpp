@@ -61,7 +61,12 @@ static int by_length(const void* first, const void* second) {
     return one.index < two.index ? -1 : one.index > two.index;
 }
 
+static void check_usable(const heedful_decoder& decoder) {
+    if (decoder.failed) fail("decoding has failed before, and goes on with another decoder alone");
+}
+
 void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count) {
+    check_usable(decoder);
     if (count < 0) fail("%d requests cannot be added", count);
     for (int i = 0; i < count; i++) check_request(decoder, requests[i]);
     if (decoder.next) {
@@ -174,7 +179,7 @@ static void run_part(void* decoder, int part) {
 }
 
 // With a single sentence all threads work on it; otherwise each has sentences of its own.
-void run(heedful_decoder& decoder, int milliseconds) {
+static void run_groups(heedful_decoder& decoder, int milliseconds) {
     decoder.deadline = milliseconds ? now() + milliseconds : 0;
     if (num_waiting(decoder) + decoder.running == 1) {
         Group* only = &decoder.groups[0];
@@ -186,6 +191,12 @@ void run(heedful_decoder& decoder, int milliseconds) {
     decoder.pool.run(run_part, &decoder, static_cast<int>(decoder.groups.size));
     for (Group& group : decoder.groups)
         if (group.failed) fail("%s", group.message);
+}
+
+void run(heedful_decoder& decoder, int milliseconds) {
+    check_usable(decoder);
+    decoder.failed = guarded([&] { run_groups(decoder, milliseconds); });
+    if (decoder.failed) fail_again();
 }
 
 void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful_options& options) {

@@ -99,5 +99,6 @@ struct heedful_decoder {
     size_t next, taken;
     heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
     int running;       // sentences that groups have
+    bool failed;       // some sentences are between two steps
     int64_t deadline;  // in milliseconds; 0 for one step
 };

@@ -180,7 +180,8 @@ int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* t
 int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens, float* scores) {
     Group* group;
     size_t place;
-    if ((chooses_by_candidates(decoder->options) && !decoder->options.keep_logits) || !find_running(*decoder, index, &group, &place)) return 0;
+    const bool has_logits = decoder->options.keep_logits || !chooses_by_candidates(decoder->options);
+    if (!has_logits || decoder->failed || !find_running(*decoder, index, &group, &place)) return 0;
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;
