@@ -43,6 +43,7 @@ template <typename T> static void spread(Array<T>& array, size_t rows, size_t be
 
 void Sentence::make_room(int nodes, int layers, size_t key_row, size_t value_row) {
     if (nodes <= places) return;
+    if (nodes > 1 << 29) fail("out of memory");
     const int more = static_cast<int>(rounded_up(nodes > 2 * places ? nodes : 2 * places, 16));
     spread(keys, layers, places * key_row, more * key_row);
     spread(values, layers, places * value_row, more * value_row);
