@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "decoder.h"
 
 using namespace heedful;
@@ -32,13 +34,14 @@ static const InstructionSet* named(const char* name) {
     return nullptr;
 }
 
+// Any thread may be the first to ask.
 static const InstructionSet* chosen = nullptr;
 
 const InstructionSet& instruction_set() {
-    const char* const names[] = {"avx512-vnni", "avx2", "portable"};
-    for (const char* name : names)
-        if (!chosen) chosen = named(name);
-    return *chosen;
+    const InstructionSet* found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    for (const char* name : {"avx512-vnni", "avx2", "portable"})
+        if (!found) __atomic_store_n(&chosen, found = named(name), __ATOMIC_RELAXED);
+    return *found;
 }
 
 static void check_ids(const int32_t* ids, int64_t count, int32_t size, const char* what) {
@@ -68,7 +71,7 @@ const char* heedful_instruction_set(void) { return instruction_set().name; }
 
 int heedful_use_instruction_set(const char* name) {
     const InstructionSet* found = named(name);
-    if (found) chosen = found;
+    if (found) __atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
     return !found;
 }
 
