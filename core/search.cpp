@@ -119,14 +119,12 @@ static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t
     Child* best = sentence.children.data;
     int found = 0;
     for (int i = 0; i < count; i++) {
-        const Candidate* candidates = group.candidates.data + (first + i) * beam;
+        group.candidates.reserve(group.rows.size * beam);
+        Candidate* candidates = group.candidates.data + (first + i) * beam;
         int num = rows[i].num_candidates;
         if (!chooses_by_candidates(options)) {
             const int vocabulary = group.decoder->model->settings.vocabulary;
-            group.candidates.reserve(group.rows.size * beam);
-            Candidate* own = group.candidates.data + (first + i) * beam;
-            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, own);
-            candidates = own;
+            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, candidates);
         }
         for (int k = 0; k < num; k++) {
             const float score = rows[i].log_probability(candidates[k].logit);
