@@ -18,24 +18,27 @@ MOST_COMPUTED = 2**23
 def check_sizes(settings: Any, shapes: Mapping[str, Sequence[int]]) -> None:
     """Raise a UserError if settings ask for more layers or positions than weights of these shapes can have."""
     stored = sum(math.prod(shape) for shape in shapes.values())
-    for name, layers in _layers(settings):
+    for name, layers in _named("num_layers", settings):
         if layers > len(shapes):
             raise UserError(f"{name} is {layers:,}, but there are only {len(shapes):,} tensors")
     if _computed(settings) > max(stored, MOST_COMPUTED):
         raise UserError(f"model.max_length is {shown(settings.max_length)}, too many positions for these weights")
 
 
-def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
-    """All numbers of layers in some settings, by their dotted names."""
+def _named(field: str, settings: Any, where: str = "model") -> Iterator[tuple[str, Any]]:
+    """All values of fields of that name in some settings, by their dotted names."""
     for each in dataclasses.fields(settings):
         value, name = getattr(settings, each.name), f"{where}.{each.name}"
-        if each.name == "num_layers":
+        if each.name == field:
             yield name, value
         elif dataclasses.is_dataclass(value):
-            yield from _layers(value, name)
+            yield from _named(field, value, name)
 
 
 def _computed(settings: Any) -> int:
     """Numbers in the table that a scheme of positions computes, at most."""
     positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
+    if not positions or not traits_of(positions).computes_table:
+        return 0
+    widths = [width for _, width in _named("key_width", settings) if width]
+    return int(settings.max_length * max([settings.width, *widths]))
