@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "decoder.h"
 
 using namespace heedful;
@@ -32,13 +34,14 @@ static const InstructionSet* named(const char* name) {
     return nullptr;
 }
 
+// Any thread may be the first to ask.
 static const InstructionSet* chosen = nullptr;
 
 const InstructionSet& instruction_set() {
-    const char* const names[] = {"avx512-vnni", "avx2", "portable"};
-    for (const char* name : names)
-        if (!chosen) chosen = named(name);
-    return *chosen;
+    const InstructionSet* found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    for (const char* name : {"avx512-vnni", "avx2", "portable"})
+        if (!found) __atomic_store_n(&chosen, found = named(name), __ATOMIC_RELAXED);
+    return *found;
 }
 
 static void check_ids(const int32_t* ids, int64_t count, int32_t size, const char* what) {
@@ -68,7 +71,7 @@ const char* heedful_instruction_set(void) { return instruction_set().name; }
 
 int heedful_use_instruction_set(const char* name) {
     const InstructionSet* found = named(name);
-    if (found) chosen = found;
+    if (found) __atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
     return !found;
 }
 
@@ -164,8 +167,7 @@ void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* tota
     copy_out(totals, result->totals);
     copy_out(tokens, result->tokens);
     copy_out(scores, result->scores);
-    result->free();
-    free_zeros(result);
+    free_result(result);
     if (decoder->taken == decoder->done.size) decoder->taken = decoder->done.size = 0;
 }
 
@@ -187,7 +189,8 @@ int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* t
 int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens, float* scores) {
     Group* group;
     size_t place;
-    if ((chooses_by_candidates(decoder->options) && !decoder->options.keep_logits) || !find_running(*decoder, index, &group, &place)) return 0;
+    const bool has_logits = decoder->options.keep_logits || !chooses_by_candidates(decoder->options);
+    if (!has_logits || decoder->failed || !find_running(*decoder, index, &group, &place)) return 0;
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;

@@ -44,6 +44,7 @@ struct Sentence {
     Array<double> totals, totals_before;  // -inf: the row is empty
     Array<Step> history;    // [step][row]
     Array<Ended> ended;
+    Array<int> order;       // of the ended ones, the best first
     Array<Child> children;
 
     int position, places;  // of the coming step; room for so many nodes

@@ -111,9 +111,8 @@ class CoreModel:
             where = f"{name}.positions."
             heads = stack.attention.num_heads
             if scheme == "learned":
-                tables[where + "table"] = interpolated(
-                    self._stored(file, names, where + "table"), self._rows(self.max_length)
-                )
+                table = self._stored(file, names, where + "table", self._rows(config.max_length), config.width)
+                tables[where + "table"] = interpolated(table, self._rows(self.max_length))
             elif scheme == "rotary":
                 trained, rows = self._rows(config.max_length), self._rows(self.max_length)
                 width = stack.attention.width_per_head(config.width)
@@ -122,16 +121,20 @@ class CoreModel:
             elif scheme == "alibi":
                 tables[where + "slopes"] = alibi_slopes(heads)
             elif scheme == "relative_buckets":
-                buckets = self._stored(file, names, where + "biases")
                 positions = config_of(config.positions)
                 assert isinstance(positions, RelativeBucketConfig)
+                buckets = self._stored(file, names, where + "biases", positions.num_buckets, heads)
                 biases = biases_by_distance(buckets, positions.max_distance, causal=name == "decoder")
                 tables[where + "biases"] = biases
         return tables
 
-    def _stored(self, file: WeightsFile, names: dict[str, str], name: str) -> NDArray[np.float32]:
+    def _stored(
+        self, file: WeightsFile, names: dict[str, str], name: str, rows: int, columns: int
+    ) -> NDArray[np.float32]:
         if name not in names:
             raise UserError(f"{name} is missing")
+        if file.tensors[names[name]].shape != (rows, columns):
+            raise UserError(f"{name} has another shape than the settings say")
         return file.floats(names[name])
 
     def _rows(self, length: int) -> int:

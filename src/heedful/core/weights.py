@@ -90,6 +90,8 @@ class WeightsFile:
         if not isinstance(header, dict):
             raise self._broken("its header is not a table")
         header.pop("__metadata__", None)
+        if any("\ud800" <= character <= "\udfff" for name in header for character in name):
+            raise self._broken("half a character is in a tensor's name")
         tensors = {name: self._tensor(name, entry, 8 + size, length) for name, entry in header.items()}
         end = 8 + size
         for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.size)):
@@ -104,7 +106,7 @@ class WeightsFile:
         try:
             kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
             numbers = [*shape, begin, end]
-            if any(type(each) is not int or each < 0 for each in numbers):
+            if not isinstance(kind, str) or any(type(each) is not int or each < 0 for each in numbers):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise self._broken(f"its header does not say where {name[:80]} is") from None

@@ -43,4 +43,7 @@ def _whole_numbers(settings: Any, where: str = "model") -> Iterator[tuple[str, i
 def _computed(settings: Any) -> int:
     """Numbers in the table that a scheme of positions computes, at most."""
     positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
+    if not positions or not traits_of(positions).computes_table:
+        return 0
+    widths = [width for name, width in _whole_numbers(settings) if name.endswith(".key_width")]
+    return int(settings.max_length * max([settings.width, *widths]))
