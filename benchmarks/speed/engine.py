@@ -44,10 +44,10 @@ def main(quick: bool, model: Path | None = None) -> None:
     amounts = TRY if quick else FULL
     found = Comparisons(COMMAND, {"data": corpus.kind})
     found.say("models for all systems")
-    narrow, wide = (QUICK, [QUICK]) if quick else (TINY, [SMALL, BASE])
-    first = Subject.of(model or random_model(narrow, corpus), corpus, trained=model is not None, fp32=False)
+    narrow, wide = (QUICK, []) if quick else (TINY, [SMALL, BASE])
+    first = Subject.of(model or random_model(narrow, corpus), corpus, trained=model is not None, fp32=quick)
     others = [Subject.of(random_model(size, corpus), corpus, trained=False, fp32=True) for size in wide]
-    for subject in others:
+    for subject in others or [first]:
         found.say(f"{subject.name}: many sentences")
         engine_decoding.throughput(subject, found, amounts.sentences, amounts.rounds)
     for subject in (first, *others):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.speed.comparisons import Comparisons, Goal
@@ -57,11 +58,13 @@ def throughput(subject: Subject, found: Comparisons, sentences: int, rounds: int
         best = fastest(choices, subject.lengths, sources[: sentences // 4])
         contenders[f"CTranslate2 {theirs}"] = Contender(best, subject.lengths)
     _start(contenders)
-    speeds = interleaved(
-        {name: lambda each=each: len(sources) / each.seconds(sources) for name, each in contenders.items()}, rounds
-    )
+
+    def speed(name: str) -> float:
+        return len(sources) / contenders[name].seconds(sources)
+
+    speeds = interleaved({name: partial(speed, name) for name in contenders}, rounds)
     for ours, theirs in PRECISIONS.items():
-        other = contenders[f"CTranslate2 {theirs}"]
+        own, other = contenders[f"heedful {ours}"], contenders[f"CTranslate2 {theirs}"]
         found.add(
             f"{subject.name}: sentences a second, {ours}, beam {BEAM}",
             f"CTranslate2 {theirs}",
@@ -72,6 +75,7 @@ def throughput(subject: Subject, found: Comparisons, sentences: int, rounds: int
             THROUGHPUT.get((ours, subject.width), Goal()),
             setting=other.setup.words,
             peer_versions=other.versions,
+            output_tokens=[sum(map(len, each.outputs)) for each in (own, other)],
         )
     _stop(contenders)
 
@@ -95,9 +99,7 @@ def latency(subject: Subject, found: Comparisons, sentences: int, rounds: int) -
         # The first look warms up.
         looks = {name: [milliseconds(name, beam, few) for _ in range(1 + LOOKS)][1:] for name in choices}
         best = min(looks, key=lambda name: min(looks[name]))
-        times = interleaved(
-            {name: lambda n=name, b=beam: milliseconds(n, b, sources) for name in ("heedful", best)}, rounds
-        )
+        times = interleaved({name: partial(milliseconds, name, beam, sources) for name in ("heedful", best)}, rounds)
         found.add(
             f"{subject.name}: one sentence, int8, {'greedy' if beam == 1 else f'beam {beam}'}",
             "CTranslate2 int8",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchmarks.speed.comparisons import Comparisons
@@ -55,7 +56,7 @@ def measure(found: Comparisons, tokenizer: Tokenizer, quick: bool, rounds: int) 
     }
     cores = available_cores()
     bandwidth = memory_bandwidth(cores)
-    speeds = interleaved({name: lambda each=each: each.speed(prompt, length) for name, each in systems.items()}, rounds)
+    speeds = interleaved({name: partial(each.speed, prompt, length) for name, each in systems.items()}, rounds)
     # The better of two looks, so that the share is not too high.
     bandwidth = max(bandwidth, memory_bandwidth(cores))
     size = "a tiny GPT" if quick else "gpt2_small"
