@@ -23,7 +23,6 @@ from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.described import Described
-from heedful.tasks.translation.alignment import Aligner
 from heedful.tasks.translation.answers import Alignment, texts_as_list
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
@@ -238,6 +237,8 @@ class Translator(Described):
         """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
+            from heedful.tasks.translation.alignment import Aligner  # which needs numpy, as most translations do not
+
             alignments = Aligner(self.computation, self.tokenizer).align(
                 [list(source)] * len(hypotheses), [each.tokens for each in hypotheses]
             )
