@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.options import computing_options, split_option
+from heedful.cli.options import computing_options, repetition_options, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --sample: the same seed gives the same output.",
 )
+@repetition_options
 @split_option("Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.")
 @click.option("--scores", is_flag=True, help="Add a column: the log-probability over the length penalty.")
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
@@ -119,6 +120,8 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         min_length=options["min_length"],
         max_length=options["max_length"],
         sampling=sampling,
+        repetition_penalty=options["repetition_penalty"],
+        no_repeat_ngram=options["no_repeat_ngram"],
     )
     if options["shortlist"] and options["prefix"]:
         raise UserError("--prefix may need any subword: leave out --shortlist")

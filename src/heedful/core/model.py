@@ -154,6 +154,11 @@ class CoreModel:
         """Whether positions set a limit to the length of texts."""
         return not traits_of(self.config.positions).extends
 
+    @property
+    def continues_text(self) -> bool:
+        """Whether a target goes on from its source, and is not a translation of it."""
+        return bool(self.family == "decoder_only")
+
     def new_scheduler(self, options: DecodingOptions, max_sentences: int) -> CoreScheduler:
         """What decodes with this model."""
         from heedful.core.scheduler import CoreScheduler
