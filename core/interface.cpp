@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "decoder.h"
+#include "processor.h"
 
 using namespace heedful;
 
@@ -26,10 +27,8 @@ void cancel(heedful_decoder& decoder, int64_t index);
 static const InstructionSet* named(const char* name) {
     if (!strcmp(name, "portable")) return &portable_set;
 #if defined(HEEDFUL_X86)
-    if (!strcmp(name, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2_set;
-    if (!strcmp(name, "avx512-vnni") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return &avx512_set;
+    if (!strcmp(name, "avx2") && processor().avx2) return &avx2_set;
+    if (!strcmp(name, "avx512-vnni") && processor().avx512_vnni) return &avx512_set;
 #endif
     return nullptr;
 }
