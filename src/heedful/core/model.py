@@ -55,7 +55,7 @@ class CoreModel:
                 raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
-        names = {engine_name(self.family, name): name for name in file.tensors}
+        names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
         check_sizes(self.config, {name: each.shape for name, each in file.tensors.items()})
         self._tables = self._position_tables(file, names)
@@ -72,12 +72,31 @@ class CoreModel:
         for name, table in self._tables.items():
             self._put_array(name, table)
         del self._tables
-        if "output.weight" not in names and (self.family != "encoder_only" or settings.transform):
+        if self._ties_output:
             tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
             if tied is None:
-                raise UserError("output.weight is missing")
+                raise UserError("the embedding is missing")
             self._put("output.weight", file, names[tied])
         check(engine().heedful_model_finish(self.handle))
+
+    @property
+    def _ties_output(self) -> bool:
+        """Whether the output layer has the weights of an embedding."""
+        if self.family == "encoder_only":
+            return bool(self.config.head == "masked")
+        return bool(self.config.tied_output)
+
+    def _names(self, file: WeightsFile) -> dict[str, str]:
+        """The names of all tensors by those of the engine, which is given none of positions, nor of a tied output."""
+        names: dict[str, str] = {}
+        positions = {"learned": "table", "relative_buckets": "biases"}.get(name_of(self.config.positions))
+        for stored in file.tensors:
+            name = engine_name(self.family, stored)
+            strange = ".positions." in name and not name.endswith(f".positions.{positions}")
+            if name in names or strange or (name == "output.weight" and self._ties_output):
+                raise UserError(f"{stored[:80]} is not part of the model")
+            names[name] = stored
+        return names
 
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]
@@ -85,7 +104,10 @@ class CoreModel:
         shape = (c_int64 * len(tensor.shape))(*tensor.shape)
         kind = TYPES[tensor.kind][0]
         arguments = (self.handle, name.encode(), kind, shape, len(shape), data.ctypes.data, tensor.size)
-        check(engine().heedful_model_put(*arguments))
+        try:
+            check(engine().heedful_model_put(*arguments))
+        except UserError as error:
+            raise UserError(str(error).replace(name, stored)) from None  # as the file calls it
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = np.ascontiguousarray(array, np.float32)
@@ -106,9 +128,9 @@ class CoreModel:
             where = f"{name}.positions."
             heads = stack.attention.num_heads
             if scheme == "learned":
-                tables[where + "table"] = interpolated(
-                    self._stored(file, names, where + "table"), self._rows(self.max_length)
-                )
+                shape = (self._rows(config.max_length), config.width)
+                stored = self._stored(file, names, where + "table", shape)
+                tables[where + "table"] = interpolated(stored, self._rows(self.max_length))
             elif scheme == "rotary":
                 trained, rows = self._rows(config.max_length), self._rows(self.max_length)
                 width = stack.attention.width_per_head(config.width)
@@ -117,17 +139,24 @@ class CoreModel:
             elif scheme == "alibi":
                 tables[where + "slopes"] = alibi_slopes(heads)
             elif scheme == "relative_buckets":
-                buckets = self._stored(file, names, where + "biases")
                 positions = config_of(config.positions)
                 assert isinstance(positions, RelativeBucketConfig)
+                buckets = self._stored(file, names, where + "biases", (positions.num_buckets, heads))
                 biases = biases_by_distance(buckets, positions.max_distance, causal=name == "decoder")
                 tables[where + "biases"] = biases
         return tables
 
-    def _stored(self, file: WeightsFile, names: dict[str, str], name: str) -> NDArray[np.float32]:
+    def _stored(
+        self, file: WeightsFile, names: dict[str, str], name: str, shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
         if name not in names:
             raise UserError(f"{name} is missing")
-        return file.floats(names[name])
+        if file.tensors[names[name]].shape != shape:
+            raise UserError(f"{names[name]} has another shape than the settings say")
+        numbers = file.floats(names[name])
+        if not np.isfinite(numbers).all():
+            raise UserError(f"{names[name]} holds a number that is infinite or not a number")
+        return numbers
 
     def _rows(self, length: int) -> int:
         """The rows of a table of positions, in a model for texts of that length."""
