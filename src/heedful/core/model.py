@@ -55,7 +55,7 @@ class CoreModel:
                 raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
-        names = {engine_name(self.family, name): name for name in file.tensors}
+        names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
         check_sizes(self.config, {name: each.shape for name, each in file.tensors.items()})
         self._tables = self._position_tables(file, names)
@@ -72,12 +72,31 @@ class CoreModel:
         for name, table in self._tables.items():
             self._put_array(name, table)
         del self._tables
-        if "output.weight" not in names and (self.family != "encoder_only" or settings.transform):
+        if self._ties_output:
             tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
             if tied is None:
-                raise UserError("output.weight is missing")
+                raise UserError("the embedding is missing")
             self._put("output.weight", file, names[tied])
         check(engine().heedful_model_finish(self.handle))
+
+    @property
+    def _ties_output(self) -> bool:
+        """Whether the output layer has the weights of an embedding."""
+        if self.family == "encoder_only":
+            return bool(self.config.head == "masked")
+        return bool(self.config.tied_output)
+
+    def _names(self, file: WeightsFile) -> dict[str, str]:
+        """The names of all tensors by those of the engine, which is given none of positions, nor of a tied output."""
+        names: dict[str, str] = {}
+        positions = {"learned": "table", "relative_buckets": "biases"}.get(name_of(self.config.positions))
+        for stored in file.tensors:
+            name = engine_name(self.family, stored)
+            strange = ".positions." in name and not name.endswith(f".positions.{positions}")
+            if name in names or strange or (name == "output.weight" and self._ties_output):
+                raise UserError(f"{stored[:80]} is not part of the model")
+            names[name] = stored
+        return names
 
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]
@@ -111,8 +130,9 @@ class CoreModel:
             where = f"{name}.positions."
             heads = stack.attention.num_heads
             if scheme == "learned":
-                table = self._stored(file, names, where + "table", self._rows(config.max_length), config.width)
-                tables[where + "table"] = interpolated(table, self._rows(self.max_length))
+                shape = (self._rows(config.max_length), config.width)
+                stored = self._stored(file, names, where + "table", shape)
+                tables[where + "table"] = interpolated(stored, self._rows(self.max_length))
             elif scheme == "rotary":
                 trained, rows = self._rows(config.max_length), self._rows(self.max_length)
                 width = stack.attention.width_per_head(config.width)
@@ -123,19 +143,24 @@ class CoreModel:
             elif scheme == "relative_buckets":
                 positions = config_of(config.positions)
                 assert isinstance(positions, RelativeBucketConfig)
-                buckets = self._stored(file, names, where + "biases", positions.num_buckets, heads)
+                buckets = self._stored(file, names, where + "biases", (positions.num_buckets, heads))
                 biases = biases_by_distance(buckets, positions.max_distance, causal=name == "decoder")
                 tables[where + "biases"] = biases
         return tables
 
     def _stored(
-        self, file: WeightsFile, names: dict[str, str], name: str, rows: int, columns: int
+        self, file: WeightsFile, names: dict[str, str], name: str, shape: tuple[int, ...]
     ) -> NDArray[np.float32]:
         if name not in names:
             raise UserError(f"{name} is missing")
-        if file.tensors[names[name]].shape != (rows, columns):
-            raise UserError(f"{name} has another shape than the settings say")
-        return file.floats(names[name])
+        if file.tensors[names[name]].shape != shape:
+            raise UserError(f"{names[name]} has another shape than the settings say")
+        numbers = file.floats(names[name])
+        if not math.isfinite(float(abs(numbers).max(initial=0.0))):
+            raise UserError(
+                f"{names[name]} holds a number that is infinite or NaN: the weights are damaged, or training diverged"
+            )
+        return numbers
 
     def _rows(self, length: int) -> int:
         """The rows of a table of positions, in a model for texts of that length."""

@@ -73,7 +73,8 @@ class WeightsFile:
             numbers = (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         else:
             numbers = raw.view({"F32": np.float32, "F16": np.float16, "F64": np.float64}[tensor.kind])
-        return numbers.astype(np.float32).reshape(tensor.shape)
+        with np.errstate(over="ignore"):  # what is too large for a float becomes infinite
+            return numbers.astype(np.float32).reshape(tensor.shape)
 
     def _broken(self, why: str) -> UserError:
         return UserError(f"{self.path} is broken: {why}")
@@ -84,9 +85,9 @@ class WeightsFile:
         if size > min(LARGEST_HEADER, length - 8):
             raise self._broken("its header is longer than the file")
         try:
-            header = json.loads(self.file.read(size).decode("utf-8"))
+            header = json.loads(self.file.read(size).decode("utf-8"), object_pairs_hook=_table)
         except (ValueError, RecursionError):
-            raise self._broken("its header is not JSON") from None
+            raise self._broken("its header is not JSON, or has a name twice") from None
         if not isinstance(header, dict):
             raise self._broken("its header is not a table")
         header.pop("__metadata__", None)
@@ -110,9 +111,16 @@ class WeightsFile:
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise self._broken(f"its header does not say where {name[:80]} is") from None
-        if kind not in TYPES:
+        if not isinstance(kind, str) or kind not in TYPES:
             known = ", ".join(TYPES)
             raise UserError(f"{self.path}: {name[:80]} holds {shown(kind)}, expected real numbers: {known}")
         if begin > end or start + end > length or end - begin != math.prod(shape) * TYPES[kind][1]:
             raise self._broken(f"{name[:80]} has other bytes than its shape says")
         return StoredTensor(kind, tuple(shape), start + begin, end - begin)
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
