@@ -33,7 +33,7 @@ class Amounts:
     gpt_rounds: int
 
 
-FULL = Amounts(512, 5, 16, 9, 9, 15, 3, 7)
+FULL = Amounts(512, 5, 12, 7, 9, 15, 3, 7)
 TRY = Amounts(24, 1, 2, 1, 1, 1, 1, 1)
 
 

@@ -11,7 +11,7 @@ from benchmarks.speed.contender import ANY_LENGTH, BEAM, MEAN_LENGTH, Contender,
 from benchmarks.speed.corpus import Corpus
 from benchmarks.speed.engine_goals import LATENCY, THROUGHPUT
 from benchmarks.speed.measuring import interleaved
-from benchmarks.speed.setups import LOOKS, ctranslate2_setups, ctranslate2_single, exported, fastest, heedful_setup
+from benchmarks.speed.setups import ctranslate2_setups, ctranslate2_single, exported, fastest, heedful_setup
 from heedful.machine.cores import available_cores
 from heedful.model_folder import load_tokenizer, read_config
 
@@ -91,15 +91,13 @@ def latency(subject: Subject, found: Comparisons, sentences: int, rounds: int) -
     contenders = {"heedful": ours, **choices}
     _start(contenders)
 
-    def milliseconds(name: str, beam: int, some: list[list[int]]) -> float:
-        return 1e3 * sum(contenders[name].seconds([each], batch=1, beam=beam) for each in some) / len(some)
+    def milliseconds(name: str, beam: int) -> float:
+        return 1e3 * sum(contenders[name].seconds([each], batch=1, beam=beam) for each in sources) / len(sources)
 
     for beam in (BEAM, 1):
-        few = sources[:4]
-        # The first look warms up.
-        looks = {name: [milliseconds(name, beam, few) for _ in range(1 + LOOKS)][1:] for name in choices}
-        best = min(looks, key=lambda name: min(looks[name]))
-        times = interleaved({name: partial(milliseconds, name, beam, sources) for name in ("heedful", best)}, rounds)
+        times = interleaved({name: partial(milliseconds, name, beam) for name in contenders}, rounds)
+        # All of theirs take part in all rounds: which number of threads is best can change from one to the next.
+        best = min(choices, key=lambda name: times[name].median)
         found.add(
             f"{subject.name}: one sentence, int8, {'greedy' if beam == 1 else f'beam {beam}'}",
             "CTranslate2 int8",

@@ -13,7 +13,7 @@ from heedful.interop import ctranslate2, ctranslate2_export
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE
 
 # How often each setting is looked at; the best time counts.
-LOOKS = 2
+LOOKS = 3
 # Threads that wait without spinning, which some systems gain by.
 PASSIVE = (("OMP_WAIT_POLICY", "passive"),)
 
