@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import sacrebleu
 
@@ -37,13 +38,7 @@ class Commands:
         """Seconds of the file of many lines."""
         both = self._both(self.many, self.best)
         times = interleaved({each.name: each.seconds for each in both}, rounds)
-        outputs = [each.lines() for each in both]
-        same = sum(a == b for a, b in zip(*outputs, strict=True)) / self.count
-        details: dict[str, object] = {"same_lines": round(100 * same, 1)}
-        if references and self.subject.trained:
-            details["bleu"] = [
-                round(sacrebleu.BLEU().corpus_score(each, [references[: self.count]]).score, 2) for each in outputs
-            ]
+        details = self._agreement([each.lines() for each in both], references) if self.subject.trained else {}
         found.add(
             f"{self.subject.name}: {self.count} lines from a file to a file, int8, beam {BEAM}",
             AGAINST,
@@ -55,6 +50,15 @@ class Commands:
             setting=_words(self.best),
             **details,
         )
+
+    def _agreement(self, outputs: list[list[str]], references: list[str] | None) -> dict[str, Any]:
+        """How many lines are the same, and the BLEU of either."""
+        same = sum(a == b for a, b in zip(*outputs, strict=True)) / self.count
+        details: dict[str, Any] = {"same_lines": round(100 * same, 1)}
+        if references:
+            bleu = sacrebleu.BLEU()
+            details["bleu"] = [round(bleu.corpus_score(each, [references[: self.count]]).score, 2) for each in outputs]
+        return details
 
     def start(self, found: Comparisons, rounds: int) -> None:
         """Seconds from the start of a process to the end of the first translation."""

@@ -52,7 +52,7 @@ class Command:
 
     def lines(self) -> list[str]:
         """What it wrote the last time."""
-        return self.target.read_text(encoding="utf-8").splitlines()
+        return self.target.read_text(encoding="utf-8").split("\n")[:-1]
 
     @contextmanager
     def _running(self) -> Iterator[subprocess.Popen[bytes]]:
