@@ -14,6 +14,7 @@ from heedful.errors import UserError
 from heedful.files import write_file, write_tensors
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
+from heedful.text.documents import DocumentUnit
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
 
@@ -25,7 +26,10 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The contents of config.json; `model` holds the settings of the family."""
+    """The contents of config.json; `model` holds the settings of the family.
+
+    `document` is what a document was in the training of a language model, which older folders do not say.
+    """
 
     family: str
     task: str
@@ -37,6 +41,7 @@ class ModelConfig:
     labels: tuple[str, ...] = ()
     has_tokenizer: bool = True
     training_lines: TrainingLines | None = None
+    document: DocumentUnit | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A language model from the command line: text in, text out."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,23 @@ def test_evaluation_over_the_whole_text(run, model: Path, tmp_path: Path) -> Non
 )
 def test_mistakes_are_named(run, arguments: list[str], message: bytes) -> None:
     assert message in run(*arguments, code=2).stderr
+
+
+def test_evaluation_cuts_documents_as_training_did(run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"the dog {n} ran\n" for n in range(200)))
+    (tmp_path / "test.txt").write_text("the dog 7 ran\n\nthe dog ran\n")
+    options = ["--document", "line", "--tokenizer", "characters", "--steps", "2", "--set", "model.width=16"]
+    run("train", "language-model", "--text", tmp_path / "a.txt", "--out", tmp_path / "m", *options)
+
+    def figures(*more: str) -> dict:
+        return json.loads(run("evaluate", tmp_path / "m", "--text", tmp_path / "test.txt", "--json", *more).stdout)
+
+    by_lines, by_file = figures("--document", "line"), figures("--document", "file")
+    assert by_lines["tokens"] == 13 + 1 + 11 + 1 and by_file["tokens"] == 27 + 1
+    assert figures() == by_lines
+    assert "│ documents" in (told := run("info", tmp_path / "m").stdout.decode()) and "lines" in told
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert config.pop("document") == "line"
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))  # as older versions wrote it
+    assert figures() == by_file
+    assert b"taken to be files" in run("info", tmp_path / "m").stdout

@@ -179,7 +179,7 @@ def test_vectors_in_a_file_that_is_written_bit_by_bit(run, models, tmp_path: Pat
 def test_an_evaluation_of_pairs_in_one_file(run, models, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("red dog\n\nthe sun\n")
     (tmp_path / "b").write_text("blue sea\n\nthe sea\n")
-    (tmp_path / "pairs.tsv").write_text("red dog\tblue sea\n\nthe sun\tthe sea\tand more\n")
+    (tmp_path / "pairs.tsv").write_text("red dog\tblue sea\tmore\n\nthe sun\tthe sea\tand more\n")
     command = ["evaluate", models["translation"], "--json", "--beam", "1", "--workers", "1"]
     two = json.loads(run(*command, "--source", tmp_path / "a", "--reference", tmp_path / "b").stdout)
     one = json.loads(run(*command, "--tsv", tmp_path / "pairs.tsv").stdout)
@@ -205,3 +205,13 @@ def test_a_terminal_is_told_what_is_waited_for(models) -> None:
         os.close(ours)
     assert output.count(b"\n") == 1
     assert errors == b"heedful: reading from the terminal: one text per line; Ctrl-D ends\n"
+
+
+def test_a_tab_is_white_space_for_a_classifier_of_single_texts(run, models) -> None:
+    found = run("classify", models["classification"], stdin=b"the\tblue\tsea\nthe blue sea\n").stdout.splitlines()
+    assert found[0] == found[1]
+
+
+def test_two_tabs_are_not_a_pair(run, models) -> None:
+    result = run("score", models["translation"], stdin=b"red dog\tblue sea\nred\tdog\tblue sea\n", code=2)
+    assert b"heedful: line 2 has more than one tab" in result.stderr

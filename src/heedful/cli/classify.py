@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def classify(model: str, given: TextInput, computing: Computing, top: int, **options: Any) -> None:
     """Label texts, or tell what images show.
 
-    Texts are those given, the lines of --input, or those of standard input; a tab separates the two texts of a pair.
-    Each text gives one line: label, tab, probability, and so on for --top. A blank line stays blank. Images are files;
-    each gives a line that begins with its name.
+    Texts are those given, the lines of --input, or those of standard input; for a model that learned from pairs, a tab
+    separates the two texts. Each text gives one line: label, tab, probability, and so on for --top. A blank line stays
+    blank. Images are files; each gives a line that begins with its name.
 
     \b
     heedful classify sentiment "What a film!"
@@ -58,15 +58,21 @@ def _texts(pipeline: Classifier, given: TextInput, top: int, options: dict[str, 
     from heedful.cli.lines import answer_lines
 
     def answer(first: int, lines: list[str]) -> list[str]:
-        found = pipeline.classify([_text(line) for line in lines], batch_size=options["batch_size"])
+        texts = [_text(number, line, pipeline.takes_pairs) for number, line in enumerate(lines, first)]
+        found = pipeline.classify(texts, batch_size=options["batch_size"])
         return [_written(each, top, options["as_json"]) for each in found]
 
     answer_lines(given, answer)
 
 
-def _text(line: str) -> str | tuple[str, str]:
+def _text(number: int, line: str, takes_pairs: bool) -> str | tuple[str, str]:
+    """A text, or a pair of them for a model that learned from pairs; for others a tab is white space."""
     first, tab, second = line.partition("\t")
-    return (first, second) if tab else first
+    if not takes_pairs or not tab:
+        return line
+    if "\t" in second.rstrip():
+        raise UserError(f"line {number} has more than one tab: write a text, a tab and the second text")
+    return first, second
 
 
 def _images(pipeline: ImageClassifier, given: TextInput, top: int, options: dict[str, Any]) -> None:

@@ -33,6 +33,10 @@ def info(model: str) -> None:
         rows["languages"] = f"{config.source_language or '?'} to {config.target_language or '?'}"
         rows["training lines"] = str(config.training_lines or "not recorded: taken to be one sentence each")
         rows["longest input"] = f"{config.model.max_length} subwords; longer texts are translated in pieces"
+    if config.document or config.task == "language_model":
+        rows["documents"] = {"line": "lines", "file": "files"}.get(
+            config.document or "", "not recorded: taken to be files"
+        )
     if config.family == "encoder_only":
         rows["vectors"] = config.model.vectors_summary()
     if config.labels:

@@ -77,6 +77,8 @@ def _pair(number: int, line: str) -> tuple[str, str]:
     source, tab, target = line.partition("\t")
     if line.strip() and not tab:
         raise UserError(f"line {number} has no tab: write a source text, a tab and its translation")
+    if "\t" in target.rstrip():
+        raise UserError(f"line {number} has more than one tab: write a source text, a tab and its translation")
     return source, target
 
 

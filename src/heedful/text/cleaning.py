@@ -27,6 +27,8 @@ class Rule(StrEnum):
     """A reason to change a pair of lines or to leave it out; a pair is left out by the first that applies."""
 
     MISSING_COLUMN = "missing column"
+    OTHER_COLUMNS = "number of columns"
+    NOT_JSON = "not JSON"
     INVALID_UTF8 = "invalid UTF-8"
     CONTROL_CHARACTERS = "control characters"
     BLANK = "blank"
@@ -39,6 +41,9 @@ RULES: Mapping[Rule, str] = MappingProxyType(
     {
         Rule.MISSING_COLUMN: "A row of a table file that lacks one of the two columns is left out; other columns "
         "are not read.",
+        Rule.OTHER_COLUMNS: "A row with more or fewer columns than the header, or than most of the first rows, is left "
+        "out; with more than 1 % of such rows in a file, the run stops.",
+        Rule.NOT_JSON: "A line of a file of JSON objects that is not valid JSON is left out.",
         Rule.INVALID_UTF8: "A pair is left out when one of its lines is not valid UTF-8 (or not valid in the encoding "
         "that was given); with more than 1 % of such lines in a file, the run stops.",
         Rule.CONTROL_CHARACTERS: "Each run of control characters (Unicode category Cc) and of the line "
@@ -136,16 +141,22 @@ def _holds_control_characters(block: bytes) -> bool:
     )
 
 
-def clean_pairs(sources: list[bytes], targets: list[bytes], missing: Collection[int] = ()) -> CleanedPairs:
-    """Clean a block of aligned lines; `missing` are the places whose TSV line lacked a column."""
+def clean_pairs(
+    sources: list[bytes],
+    targets: list[bytes],
+    missing: Collection[int] = (),
+    faults: Mapping[int, Rule] = MappingProxyType({}),
+) -> CleanedPairs:
+    """Clean a block of aligned lines; `missing` are places of rows that lacked a column, `faults` of other bad rows."""
     import numpy as np
 
     assert len(sources) == len(targets), (len(sources), len(targets))
     source_texts, source_rules = clean_lines(sources)
     target_texts, target_rules = clean_lines(targets)
-    if not (source_rules or target_rules or missing):
+    if not (source_rules or target_rules or missing or faults):
         return CleanedPairs(source_texts, target_texts, np.arange(len(sources)), [])
     found: dict[int, list[tuple[Rule, str]]] = {place: [(Rule.MISSING_COLUMN, "both")] for place in missing}
+    found.update({place: [(rule, "both")] for place, rule in faults.items()})
     for side, rules in (("source", source_rules), ("target", target_rules)):
         for place, rule in rules:
             found.setdefault(place, []).append((rule, side))

@@ -2,69 +2,85 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 from heedful.errors import UserError
+from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.row_layout import RowLayout
 from heedful.text.text_files import MAX_LINE_BYTES
 
+# Why a row has no cells, beside being blank or over-long.
+OTHER_COLUMNS = "number of columns"
+NOT_JSON = "not JSON"
+COMMENT = "comment"
+
+_WORD_NUMBER = re.compile(rb"\d+")
+
 
 class Row(NamedTuple):
-    """The wanted cells of a row, as far as it has them, without line breaks; and the line that it begins on."""
+    """The wanted cells of a row, as far as it has them, without line breaks; and the line that it begins on.
+
+    `fault` says why a row is to be left out that has no cells for another reason.
+    """
 
     line: int
     cells: list[bytes]
     is_blank: bool = False
     is_over_long: bool = False
+    fault: str | None = None
 
 
 def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
     """All rows of a file but its header; blank lines are rows without cells.
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
-    on control characters then make a space.
+    on control characters then make a space. Too many rows with another number of columns are a UserError at the end.
     """
-    rows = {"plain": _plain_rows, "csv": _csv_rows, "json": _json_rows}[layout.kind](file, layout)
+    census = ColumnCensus(file.shown_name, layout)
+    rows = {"plain": _plain_rows, "csv": _csv_rows, "json": _json_rows}[layout.kind](file, layout, census)
     if layout.header:
         next((row for row in rows if not row.is_blank), None)
-    return rows
+        census.forget_header()
+    yield from rows
+    census.finish()
 
 
-def _plain_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
-    number = 0
-    most = 1 + max(column for column in layout.columns if isinstance(column, int))
-    delimiter = layout.delimiter.encode()
+def _plain_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
+    numbers = count(1)
     for lines in file.line_blocks():
-        for raw in lines:
-            number += 1
+        for raw, number in zip(lines, numbers, strict=False):
             over_long = len(raw) > MAX_LINE_BYTES
             raw = raw[:MAX_LINE_BYTES]
             if not raw.strip():
                 yield Row(number, [], is_blank=True)
                 continue
-            if delimiter == b" ":
-                cells = raw.split(None, 1) if layout.takes_rest else raw.split()
-            else:
-                cells = raw.split(delimiter, most)
-            yield Row(number, _chosen(cells, layout), is_over_long=over_long)
+            cells = layout.split(raw)
+            if layout.comments and raw.startswith(b"#") and layout.is_odd(cells):
+                if not layout.is_conllu:
+                    yield Row(number, [], fault=COMMENT)
+            elif over_long or not layout.is_conllu or layout.is_odd(cells) or _WORD_NUMBER.fullmatch(cells[0]):
+                yield _row(number, cells, layout, census, over_long)
 
 
-def _chosen(cells: list[bytes], layout: RowLayout) -> list[bytes]:
-    """The cells in the wanted columns, until one is missing."""
-    if layout.cells not in (None, len(cells)):
-        return []
+def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensus, over_long: bool = False) -> Row:
+    """The row of some cells: those in the wanted columns, until one is missing."""
     chosen = []
     for column in layout.columns:
         assert isinstance(column, int)
         if column >= len(cells):
             break
         chosen.append(cells[column])
-    return chosen
+    odd = layout.is_odd(cells) and not over_long
+    census.look(number, cells, odd)
+    # A row that lacks what is needed is known by that.
+    return Row(number, [], fault=OTHER_COLUMNS) if odd and len(chosen) >= 2 else Row(number, chosen, False, over_long)
 
 
-def _csv_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
     over_long: list[int] = []
 
     def lines() -> Iterator[str]:
@@ -96,10 +112,10 @@ def _csv_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
             yield Row(first, [], is_blank=True)
         else:
             raw = [cell.replace("\n", "\r").encode("utf-8", "surrogateescape") for cell in cells]
-            yield Row(first, _chosen(raw, layout))
+            yield _row(first, raw, layout, census)
 
 
-def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+def _json_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
     number = 0
     for lines in file.line_blocks():
         for raw in lines:
@@ -117,7 +133,8 @@ def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[Row]
     try:
         content = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
-        content = None
+        yield Row(number, [], fault=NOT_JSON)
+        return
     values = [_value(content, str(column)) for column in layout.columns]
     if values and all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1:
         for together in zip(*values, strict=True):

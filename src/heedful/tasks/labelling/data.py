@@ -173,10 +173,11 @@ class _Preparation:
         if not keys:
             raise UserError(f"No example is left for training: {self.report.path} lists each line and its rule.")
         if len(labels) < 2:
-            column = "first" if corpus.unit == "text" else "second"
+            place = corpus.layouts[0].columns[0 if corpus.unit == "text" else 1]
+            column = f"column {place + 1}" if isinstance(place, int) else place
             raise UserError(
                 f"All {len(keys):,} examples of {corpus.files[0].shown_name} have the label {labels.pop()!r}: "
-                f"there must be two labels at least. The label is the {column} column."
+                f"there must be two labels at least. The label is read from {column}; --columns says otherwise."
             )
         return np.array(keys, np.uint64), sorted(labels), labelled, characters
 

@@ -20,7 +20,8 @@ from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelU
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load_with
 from heedful.tasks.remarks import remarks
-from heedful.text.row_layout import RECOGNISED, RowOptions, read_as
+from heedful.text.row_layout import read_as
+from heedful.text.row_options import RECOGNISED, RowOptions
 
 
 def evaluate_labels(

@@ -7,19 +7,16 @@ from typing import Literal, NamedTuple
 
 from heedful.config import nearest
 from heedful.errors import UserError
+from heedful.tasks.labelling.label_census import LabelCensus
 from heedful.text.cleaning import clean_text
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
-from heedful.text.row_layout import (
-    LABELLED_TEXTS,
-    RECOGNISED,
-    TAGGED_WORDS,
-    RowLayout,
-    RowOptions,
-    WantedColumns,
-    find_layout,
-)
+from heedful.text.layout_search import find_layout
+from heedful.text.number_columns import refuse_number_columns
+from heedful.text.row_layout import RowLayout
+from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import read_rows
 from heedful.text.text_files import MAX_LINE_BYTES
+from heedful.text.wanted_columns import LABELLED_TEXTS, TAGGED_WORDS, WantedColumns
 
 LabelUnit = Literal["text", "word"]
 
@@ -30,6 +27,12 @@ RULES = {
     "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
     "over-long": f"A line of more than {MAX_LINE_BYTES:,} bytes is cut there.",
     "missing column": "A row without a label or without a text is left out, as is a line of TSV without a tab.",
+    "number of columns": "A row with more or fewer columns than the header, or than most of the first rows, is left "
+    "out; with more than 1 % of such rows in a file, the run stops.",
+    "several labels": "A line of fastText with more than one label is left out; with more than 1 % of such lines in a "
+    "file, the run stops.",
+    "comment": "A line of a tagger's file that begins with # and does not have the columns of the others is left out.",
+    "not JSON": "A line of a file of JSON objects that is not valid JSON is left out.",
     "document mark": f"{DOCUMENT_MARK} of files with spaces between the columns ends a sentence, and is left out.",
     "blank": "A line whose label, text, second text or word is blank is left out.",
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
@@ -65,8 +68,7 @@ class LabelledFiles:
     ) -> "LabelledFiles":
         """The files that names or patterns stand for; standard input is copied into a folder, to be read twice."""
         files = corpus_files(patterns, spool_folder, encoding)
-        wanted = _WANTED[unit]
-        return cls(files, unit, tuple(find_layout(file, row_options, wanted) for file in files))
+        return cls(files, unit, tuple(_layout(file, row_options, _WANTED[unit]) for file in files))
 
     @property
     def wanted(self) -> WantedColumns:
@@ -88,9 +90,22 @@ class LabelledFiles:
 _WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
 
 
+def _layout(file: CorpusFile, row_options: RowOptions, wanted: WantedColumns) -> RowLayout:
+    layout = find_layout(file, row_options, wanted)
+    if row_options.columns is None:
+        refuse_number_columns(file, layout, wanted)
+    return layout
+
+
 def _labelled_lines(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
+    labels = LabelCensus(file.shown_name)
     for number, (label, *texts) in _columns(file, layout, on_hit):
+        if not labels.is_single(label, texts[0], number):
+            if on_hit:
+                on_hit("several labels", "left out", file=file.shown_name, line=number)
+            continue
         yield LabelledExample((label,), tuple(texts), file.shown_name, number)
+    labels.finish()
 
 
 def _tagged_sentences(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
@@ -122,7 +137,10 @@ def _columns(
         if on_hit:
             on_hit(rule, action, file=file.shown_name, line=number)
 
-    for number, cells, is_blank, is_over_long in read_rows(file, layout):
+    for number, cells, is_blank, is_over_long, fault in read_rows(file, layout):
+        if fault:
+            hit(fault, number, "left out")
+            continue
         if is_over_long:
             hit("over-long", number, "changed" if cells else "left out")
             if not cells:

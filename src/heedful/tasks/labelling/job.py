@@ -25,7 +25,7 @@ from heedful.tasks.task import LearningSettings
 from heedful.tasks.text_job import PreparedTextJob, TextJob
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
-from heedful.text.row_layout import RowOptions
+from heedful.text.row_options import RowOptions
 from heedful.text.text_files import expand_files
 
 

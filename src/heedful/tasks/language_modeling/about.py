@@ -62,7 +62,15 @@ TASKS = (
         training=TRAINING,
         evaluation=Evaluation(
             f"{HERE}.evaluation:evaluate",
-            (Option(("--text",), "Language models: the text to predict.", multiple=True),),
+            (
+                Option(("--text",), "Language models: the text to predict.", multiple=True),
+                Option(
+                    ("--document",),
+                    "Language models: what a document is, by default what it was in the training.",
+                    None,
+                    choices=("file", "line"),
+                ),
+            ),
             needed=("text",),
         ),
         demo=Demo(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.loading import load_with
+from heedful.text.documents import Documents
 from heedful.text.whole_files import read_whole_texts
 
 
@@ -15,10 +19,28 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     """Measure a language model as the command line asks."""
     pipeline = load_with(model, Computing(options["device"], options["engine"], options["precision"]))
     assert isinstance(pipeline, LanguageModel)
-    result = pipeline.score(read_whole_texts(options["text"], remark, options["encoding"]))
+    if (options["document"] or pipeline.config.document) == "line":
+        texts = _lines(options["text"], remark, options["encoding"])
+        remark(
+            f"each of the {len(texts):,} lines that are not blank is a document of its own; --document file: each file"
+        )
+    else:
+        texts = read_whole_texts(options["text"], remark, options["encoding"])
+    result = pipeline.score(texts)
     figures = {**asdict(result), "perplexity": result.perplexity, "bits_per_byte": result.bits_per_byte}
     return figures, [
         f"loss           {result.loss:.4f}  nats per token, {result.tokens:,} tokens",
         f"perplexity     {result.perplexity:.3f}  per token",
         f"bits per byte  {result.bits_per_byte:.4f}  {result.bytes:,} bytes",
     ]
+
+
+def _lines(patterns: Sequence[str], remark: Remark, encoding: str | None) -> list[str]:
+    """The lines of text files that are not blank, cleaned as for training."""
+
+    def tell(rule: str, action: str, *, file: str, line: int) -> None:
+        remark(f"line {line} of {file} was {action}: {rule}")
+
+    with tempfile.TemporaryDirectory() as spooled:
+        documents = Documents.from_files(tuple(patterns), "line", Path(spooled), encoding)
+        return [part.text for part in documents.parts(tell)]

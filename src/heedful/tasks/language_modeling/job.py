@@ -52,7 +52,7 @@ class TextData(PlainTextJob):
         with spool_folder(folder) as spool:
             train, valid = self.documents(spool)
             data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
-        return PreparedLanguageJob(data, self.tokenizer, start)
+        return PreparedLanguageJob(data, self.tokenizer, self.document, start)
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class PreparedLanguageJob(PreparedPlainTextJob):
 
     data: PreparedText
     kind: TokenizerKind
+    document: DocumentUnit
     starts_from: StartingTextModel | None
 
     @property
@@ -104,4 +105,4 @@ class PreparedLanguageJob(PreparedPlainTextJob):
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
-        return ModelConfig(family, "language_model", settings)
+        return ModelConfig(family, "language_model", settings, document=self.document)

@@ -107,4 +107,4 @@ class PreparedMaskedJob(PreparedPlainTextJob):
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
-        return ModelConfig(family, "masked_language_model", settings)
+        return ModelConfig(family, "masked_language_model", settings, document=self.asked.document)

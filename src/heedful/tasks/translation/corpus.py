@@ -1,15 +1,19 @@
 """Aligned files or TSV files as blocks of raw pairs that know their files and line numbers."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from heedful.errors import UserError
-from heedful.tasks.translation.number_columns import refuse_number_columns
+from heedful.text.cleaning import Rule
+from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile, spooled_files
-from heedful.text.row_layout import RECOGNISED, RowLayout, RowOptions, WantedColumns, find_layout, wanted_pair
+from heedful.text.layout_search import find_layout
+from heedful.text.number_columns import refuse_number_columns
+from heedful.text.row_layout import RowLayout
+from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import Row, read_rows
 from heedful.text.text_files import (
     MAX_LINE_BYTES,
@@ -18,6 +22,7 @@ from heedful.text.text_files import (
     language_from_name,
     language_pair_from_name,
 )
+from heedful.text.wanted_columns import WantedColumns, wanted_pair
 
 _Value = TypeVar("_Value")
 _ROWS_TOGETHER = 4096
@@ -34,6 +39,7 @@ class RawPairs:
     sources: list[bytes]
     targets: list[bytes]
     missing: tuple[int, ...] = ()  # places of rows with fewer than two columns
+    faults: Mapping[int, Rule] = field(default_factory=dict)  # places of rows to be left out for another reason
     lines: tuple[int, ...] | None = None  # the line that each begins on, where that is not one after the other
 
     def line(self, offset: int) -> int:
@@ -124,9 +130,12 @@ class ParallelCorpus:
 
     def layouts(self) -> dict[str, RowLayout]:
         """How each table file is laid out, if it is in another way than TSV usually is; for this they are looked at."""
+        return {name: layout for name, layout in self._layouts().items() if not layout.is_usual(self.wanted)}
+
+    def _layouts(self) -> dict[str, RowLayout]:
+        """How each table file is laid out."""
         tables = [group[0] for group in self.groups if len(group) == 1]
-        found = {file.shown_name: self._layout(file) for file in tables}
-        return {name: layout for name, layout in found.items() if not layout.is_usual(self.wanted)}
+        return {file.shown_name: self._layout(file) for file in tables}
 
     def _layout(self, file: CorpusFile) -> RowLayout:
         layout = find_layout(file, self.row_options, self._wanted_of(file))
@@ -141,14 +150,13 @@ class ParallelCorpus:
 
     def blocks(self) -> Iterator[RawPairs]:
         """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
-        layouts = self.layouts()
+        layouts = self._layouts()
         for group in self.groups:
             if len(group) > 1:
                 yield from _aligned_blocks(*group)
-            elif group[0].shown_name in layouts:
-                yield from _row_blocks(group[0], layouts[group[0].shown_name])
-            else:
-                yield from _tsv_blocks(group[0])
+                continue
+            layout = layouts[group[0].shown_name]
+            yield from (_tsv_blocks if layout.is_usual(self.wanted) else _row_blocks)(group[0], layout)
 
 
 def _listed(files: list[str]) -> str:
@@ -159,25 +167,35 @@ def _common(values: list[_Value | None]) -> _Value | None:
     return values[0] if all(value == values[0] for value in values) else None
 
 
-def _tsv_blocks(file: CorpusFile) -> Iterator[RawPairs]:
+def _tsv_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
+    """The pairs of TSV as it usually is, block by block, since most large files are like that."""
     line = 1
+    census, width = ColumnCensus(file.shown_name, layout), layout.width
+    most = max(2, width or 0)
     for lines in file.line_blocks():
         # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
-        columns = [text.split(b"\t", 2) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
+        columns = [text.split(b"\t", most) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
         missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
-        for place in missing:
+        others = [place for place, cells in enumerate(columns) if len(cells) != width and lines[place].strip()]
+        odd = [place for place in others if len(lines[place]) <= MAX_LINE_BYTES and layout.is_odd(columns[place])]
+        census.count(len(lines) - len(odd))
+        for place in odd:
+            census.look(line + place, columns[place], odd=True)
+        for place in {*missing, *odd}:
             columns[place] = [columns[place][0], b""]
-        yield RawPairs(
-            (file.shown_name,), line, [cells[0] for cells in columns], [cells[1] for cells in columns], missing
-        )
+        sources, targets = ([cells[side] for cells in columns] for side in (0, 1))
+        faults = dict.fromkeys(set(odd).difference(missing), Rule.OTHER_COLUMNS)
+        yield RawPairs((file.shown_name,), line, sources, targets, missing, faults)
         line += len(lines)
+    census.finish()
 
 
 def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
     rows = read_rows(file, layout)
     while some := list(islice(rows, _ROWS_TOGETHER)):
         cells = [_pair_of(row) for row in some]
-        missing = tuple(place for place, pair in enumerate(cells) if pair is None)
+        faults = {place: Rule(row.fault) for place, row in enumerate(some) if row.fault}
+        missing = tuple(place for place, pair in enumerate(cells) if pair is None and place not in faults)
         # A row that lacks a column has what there is of it for its source, so that it is told from a blank line.
         pairs = [
             pair or [b"" if row.is_blank else b" ".join(row.cells) or b"?", b""]
@@ -185,7 +203,7 @@ def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
         ]
         sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
         lines = tuple(row.line for row in some)
-        yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, lines)
+        yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, faults, lines)
 
 
 def _pair_of(row: Row) -> list[bytes] | None:
@@ -225,6 +243,9 @@ def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECO
         for place in block.missing:
             if block.sources[place] or block.targets[place]:
                 raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")
+        for place, fault in block.faults.items():
+            what = "is not JSON" if fault is Rule.NOT_JSON else "has another number of columns than the other rows"
+            raise UserError(f"line {block.line(place)} of {file} {what}: mend it, or take it out")
         sources += [text.decode("utf-8", "replace") for text in block.sources]
         targets += [text.decode("utf-8", "replace") for text in block.targets]
     if not sources:

@@ -15,7 +15,7 @@ from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
-from heedful.text.row_layout import RowOptions
+from heedful.text.row_options import RowOptions
 from heedful.text.whole_files import read_aligned
 
 

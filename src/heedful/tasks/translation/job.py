@@ -22,7 +22,7 @@ from heedful.tasks.translation.data import PreparedTranslation, PrepareOptions, 
 from heedful.tasks.translation.task import TranslationModel, TranslationTask
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
-from heedful.text.row_layout import RowOptions
+from heedful.text.row_options import RowOptions
 from heedful.text.training_lines import measure_lines
 
 

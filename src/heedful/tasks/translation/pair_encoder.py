@@ -35,7 +35,7 @@ class PairEncoder:
         """Write each clean pair where its fate sends it; what the survey logged is not logged again."""
         done = 0
         for block in corpus.blocks():
-            cleaned = clean_pairs(block.sources, block.targets, block.missing)
+            cleaned = clean_pairs(block.sources, block.targets, block.missing, block.faults)
             block_fates = fates[done : done + len(cleaned.sources)]
             done += len(cleaned.sources)
             if len(block_fates) < len(cleaned.sources):

@@ -38,7 +38,7 @@ def survey(corpus: ParallelCorpus, keys_path: Path, log: PairLog, progress: Thro
 
 def clean_and_log(block: RawPairs, log: PairLog) -> CleanedPairs:
     """Clean a block of pairs, and log what the rules apply to."""
-    cleaned = clean_pairs(block.sources, block.targets, block.missing)
+    cleaned = clean_pairs(block.sources, block.targets, block.missing, block.faults)
     log.read(len(block.sources))
     for hit in cleaned.hits:
         log.hit(hit.rule, hit.side, block, hit.offset)

@@ -6,6 +6,7 @@ import pytest
 from heedful.errors import UserError
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.text import text_files
+from heedful.text.cleaning import Rule
 from heedful.text.text_files import MAX_LINE_BYTES
 
 
@@ -64,13 +65,15 @@ def test_unequal_numbers_of_files_are_an_error(tmp_path: Path) -> None:
 
 
 def test_tsv_takes_two_columns_and_marks_lines_with_fewer(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.en-de.tsv", "one\teins", "two", "three\tdrei\tmore\tcolumns", "", "\t")
+    many = [f"{number}\tzwei" for number in range(300)]
+    path = write(tmp_path / "train.en-de.tsv", "one\teins", "two", "three\tdrei\tmore\tcolumns", "", "\t", *many)
     corpus = ParallelCorpus.from_tsv([path])
     (block,) = corpus.blocks()
     assert block.files == (path,)
     assert block.missing == (1, 3)
-    assert block.sources == [b"one", b"two", b"three", b"", b""]
-    assert block.targets == [b"eins", b"", b"drei", b"", b""]
+    assert block.faults == {2: Rule.OTHER_COLUMNS}
+    assert block.sources[:2] + block.sources[3:5] == [b"one", b"two", b"", b""]
+    assert block.targets[:2] + block.targets[3:5] == [b"eins", b"", b"", b""]
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
 
 

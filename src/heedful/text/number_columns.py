@@ -1,4 +1,4 @@
-"""A table whose source or target would be a column of numbers, such as ids or scores."""
+"""A table whose texts would be a column of numbers, such as ids or scores."""
 
 import re
 from dataclasses import replace
@@ -6,10 +6,11 @@ from itertools import islice
 
 from heedful.errors import UserError
 from heedful.text.corpus_file import CorpusFile
-from heedful.text.row_layout import RowLayout, WantedColumns
+from heedful.text.row_layout import RowLayout
 from heedful.text.rows import read_rows
+from heedful.text.wanted_columns import WantedColumns
 
-_NUMBER = re.compile(rb"\s*[-+]?\d[\d.,]*\s*")
+_NUMBER = re.compile(rb"\s*[-+]?\d[\d.,-]*\s*")
 _ROWS_LOOKED_AT = 100
 _COLUMNS_LOOKED_AT = 64
 
@@ -18,13 +19,15 @@ def refuse_number_columns(file: CorpusFile, layout: RowLayout, wanted: WantedCol
     """Raise a UserError if a column that nobody chose holds nothing but numbers, and there are others to choose."""
     if layout.kind == "json":  # its fields were chosen by their names
         return
-    whole = replace(layout, columns=tuple(range(_COLUMNS_LOOKED_AT)), header=False)
+    whole = replace(layout, columns=tuple(range(_COLUMNS_LOOKED_AT)), header=False, width=None)
     rows = [row.cells for row in islice(read_rows(file, whole), _ROWS_LOOKED_AT) if row.cells]
     # The first row may be a header; where every row has its number, one of them is not evidence.
     if len(rows) < 3 or max(map(len, rows)) <= wanted.needed:
         return
     for role, column in zip(wanted.roles[: wanted.needed], layout.columns, strict=False):
         assert isinstance(column, int)
+        if role[0] in wanted.may_be_numbers:
+            continue
         cells = [row[column] for row in rows[1:] if column < len(row)]
         if cells and all(_NUMBER.fullmatch(cell) for cell in cells):
             raise UserError(
