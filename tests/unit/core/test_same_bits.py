@@ -43,7 +43,13 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def model_of(folders):
-    return cache(lambda family, int8: core_model(folders[family], int8=int8))
+    """A model by its family, its precision and the instructions that it is packed for."""
+
+    def made(family: str, int8: bool, name: str = INSTRUCTIONS[-1]) -> CoreModel:
+        with instructions(name):
+            return core_model(folders[family], int8=int8)
+
+    return cache(made)
 
 
 def requests_of(count: int) -> list[Request]:
@@ -61,25 +67,24 @@ def decoded(model: CoreModel, requests: list[Request], options: DecodingOptions,
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("family", ["encoder_decoder", "decoder_only"])
 def test_decoding(model_of, family, options, int8, name):
-    model, requests = model_of(family, int8), requests_of(131 if name == INSTRUCTIONS[-1] else 23)
-    with instructions(name):
-        model.threads = 1
-        expected = decoded(model, requests, options, 128)
-        for at_a_time, threads in ((1, 1), (1, 2), (7, 3), (64, 2), (128, 3)):
-            random.Random(at_a_time).shuffle(requests)
-            model.threads = threads
-            chosen = requests if at_a_time > 1 else requests[:11]
-            found = decoded(model, chosen, options, at_a_time)
-            assert found == {each.index: expected[each.index] for each in chosen}
-        for each in requests[:5]:  # alone, so that threads divide its products
-            assert decoded(model, [each], options, 1) == {each.index: expected[each.index]}
+    model, requests = model_of(family, int8, name), requests_of(131 if name == INSTRUCTIONS[-1] else 23)
+    model.threads = 1
+    expected = decoded(model, requests, options, 128)
+    for at_a_time, threads in ((1, 1), (1, 2), (7, 3), (64, 2), (128, 3)):
+        random.Random(at_a_time).shuffle(requests)
+        model.threads = threads
+        chosen = requests if at_a_time > 1 else requests[:11]
+        found = decoded(model, chosen, options, at_a_time)
+        assert found == {each.index: expected[each.index] for each in chosen}
+    for each in requests[:5]:  # alone, so that threads divide its products
+        assert decoded(model, [each], options, 1) == {each.index: expected[each.index]}
     assert len({len(hypotheses[0].tokens) for hypotheses in expected.values()}) > 5
 
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 @pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
 def test_scores(model_of, int8, name):
-    model = model_of("encoder_decoder", int8)
+    model = model_of("encoder_decoder", int8, name)
     lengths = (1, 3, 17, 5, 2, 29, 1, 11, 16, 7)
     sources, targets = texts(lengths, 3, VOCABULARY), texts(lengths[::-1], 5, VOCABULARY)
 
@@ -91,32 +96,30 @@ def test_scores(model_of, int8, name):
             found |= {n: (a.tolist(), b.tolist()) for n, a, b in zip(part, scores, weights, strict=True)}
         return found
 
-    with instructions(name):
-        model.threads = 1
-        expected = scored(list(range(10)), 10)
-        for at_a_time, threads in ((1, 1), (1, 2), (3, 2), (7, 3), (10, 3)):
-            model.threads = threads
-            assert scored(random.Random(threads).sample(range(10), 10), at_a_time) == expected
+    model.threads = 1
+    expected = scored(list(range(10)), 10)
+    for at_a_time, threads in ((1, 1), (1, 2), (3, 2), (7, 3), (10, 3)):
+        model.threads = threads
+        assert scored(random.Random(threads).sample(range(10), 10), at_a_time) == expected
 
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 @pytest.mark.parametrize(("int8", "bound"), [(False, 1e-5), (True, 0.01)], ids=["fp32", "int8"])
 def test_scores_are_those_of_decoding(model_of, int8, bound, name):
     """But for the order of sums over keys, and for values that are thereby rounded to other bytes."""
-    model, requests = model_of("encoder_decoder", int8), requests_of(23)
-    with instructions(name):
-        model.threads = 2
-        for index, (best, *_) in decoded(model, requests, OPTIONS["beam"], 7).items():
-            source = model.frame(requests[index].source)[0]
-            (scores,), _ = score_targets(model, [source], [best.tokens])
-            np.testing.assert_allclose(best.token_scores, scores[: len(best.token_scores)], atol=bound)
+    model, requests = model_of("encoder_decoder", int8, name), requests_of(23)
+    model.threads = 2
+    for index, (best, *_) in decoded(model, requests, OPTIONS["beam"], 7).items():
+        source = model.frame(requests[index].source)[0]
+        (scores,), _ = score_targets(model, [source], [best.tokens])
+        np.testing.assert_allclose(best.token_scores, scores[: len(best.token_scores)], atol=bound)
 
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 @pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
 @pytest.mark.parametrize(("pooling", "head"), [(0, False), (0, True), (1, False), (2, False)])
 def test_encoding(model_of, pooling, head, int8, name):
-    model = model_of("encoder_only", int8)
+    model = model_of("encoder_only", int8, name)
     rows = texts((1, 3, 17, 5, 2, 29, 1, 11, 16, 7), 7, VOCABULARY)
     width = VOCABULARY if head else WIDTH
 
@@ -128,12 +131,11 @@ def test_encoding(model_of, pooling, head, int8, name):
             found |= {n: each.tolist() for n, each in zip(part, made, strict=True)}
         return found
 
-    with instructions(name):
-        model.threads = 1
-        expected = encoded(list(range(10)), 10)
-        for at_a_time, threads in ((1, 1), (1, 2), (3, 2), (7, 3), (10, 3)):
-            model.threads = threads
-            assert encoded(random.Random(threads).sample(range(10), 10), at_a_time) == expected
+    model.threads = 1
+    expected = encoded(list(range(10)), 10)
+    for at_a_time, threads in ((1, 1), (1, 2), (3, 2), (7, 3), (10, 3)):
+        model.threads = threads
+        assert encoded(random.Random(threads).sample(range(10), 10), at_a_time) == expected
 
 
 def test_more_tokens_than_go_through_at_a_time(model_of):
@@ -151,12 +153,10 @@ def test_more_tokens_than_go_through_at_a_time(model_of):
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_other_instructions_give_nearly_the_same(model_of, name):
-    model = model_of("encoder_decoder", False)
     lengths = (1, 3, 17, 5, 2, 29)
     pair = texts(lengths, 3, VOCABULARY), texts(lengths[::-1], 5, VOCABULARY)
     found = []
     for each in ("portable", name):
-        with instructions(each):
-            scores, weights = score_targets(model, *pair, align=True)
-            found.append(np.concatenate([*scores, *(each.ravel() for each in weights)]))
+        scores, weights = score_targets(model_of("encoder_decoder", False, each), *pair, align=True)
+        found.append(np.concatenate([*scores, *(each.ravel() for each in weights)]))
     np.testing.assert_allclose(*found, rtol=1e-5, atol=2e-5)

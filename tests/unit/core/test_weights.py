@@ -55,7 +55,7 @@ def test_all_types_are_read_as_floats(tmp_path: Path) -> None:
 def test_sizes_of_nothing(tmp_path: Path) -> None:
     empty = {"dtype": "F32", "shape": [0, 2**40], "data_offsets": [0, 0]}
     with WeightsFile(write(tmp_path / "file", {"x": empty, "y": empty}, length=0)) as opened:
-        assert opened.read("x").size == 0
+        assert len(opened.read("x")) == 0
     with WeightsFile(write(tmp_path / "file", {}, length=0)) as opened:
         assert not opened.tensors
 
@@ -207,7 +207,7 @@ def test_what_is_not_a_number_is_found_wherever_it_is(folder: Path, tmp_path: Pa
             changed = bytearray(data)
             changed[place : place + 4] = np.float32(bad).tobytes()
             put(copied(folder, tmp_path), header, bytes(changed))
-            check_refused(tmp_path, "holds a number that is infinite or not a number")
+            check_refused(tmp_path, "holds a number that is infinite or NaN")
 
 
 @pytest.mark.parametrize("name", ["blocks.0.feed_forward_residual.norm.weight", "positions.table"])
@@ -224,7 +224,7 @@ def test_a_double_that_no_float_holds_is_found(tmp_path: Path, name: str) -> Non
         parts.append(numbers.tobytes())
         header[each] = {**header[each], "dtype": "F64", "data_offsets": [first, first + len(parts[-1])]}
     put(folder, header, b"".join(parts))
-    check_refused(folder, "infinite or not a number")
+    check_refused(folder, "infinite or NaN")
 
 
 def check_loads_or_refused(folder: Path) -> None:
