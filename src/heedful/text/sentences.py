@@ -27,6 +27,7 @@ _STRETCH = 4000
 _CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
 _OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
 _CLEAR_END = re.compile(rf"(?:(?:…|[.!?]{{2,}}){_CLOSING}*|[.!?]{_CLOSING}+)\s+(?={_OPENING}[^\W_a-z])")
+_END = re.compile(rf"[.!?…。！？։।]{_CLOSING}*$")
 # What may end a part of a sentence that is too long.
 _LOOSE_END = re.compile(rf"(?:[.!?…;:。！？；：]{_CLOSING}*|[,、，]|\)|\s[-–—])\s+|(?<=[。！？；，、])")
 
@@ -38,6 +39,7 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
     """
     spans: list[Span] = []
     start = 0
+    goes_on = False  # whether the last sentence does, beyond the stretch in which it began
     while start < len(text):
         end = min(start + _STRETCH, len(text))
         if end < len(text):  # no word is cut in two
@@ -45,7 +47,11 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
         found = _spans_of(text[start:end], language)
         # The last sentence of a stretch may go on after it.
         complete = found if end == len(text) or len(found) < 2 else found[:-1]
-        spans += [(start + first, start + last) for first, last in complete]
+        new = [(start + first, start + last) for first, last in complete]
+        if goes_on and new:
+            new[0] = (spans.pop()[0], new[0][1])
+        goes_on = bool(new) and len(found) < 2 and not _END.search(text, *new[-1])
+        spans += new
         start = spans[-1][1] if complete and end < len(text) else end
     return spans
 

@@ -197,12 +197,18 @@ class Translator(Described):
         return Splitter(encode, self.model.max_length, self.config.source_language, self.config.training_lines)
 
     def _warn_of_length(self, index: int, line: SplitLine) -> None:
-        """Warn of a piece that the model cannot take, or that is longer than all lines of its training."""
+        """Warn of a sentence that had to be cut between words, or that is longer than the lines of the training."""
         most, seen = self.model.max_length, self.config.training_lines
         size = f"has {line.longest} subwords" + (" in one sentence" if len(line.pieces) > 1 else "")
-        if line.longest > most:
-            size = f"has {line.longest} subwords without a sentence end"
-            text = f"{size}, and the model takes {most}: translated in {len(line.pieces)} pieces"
+        if line.is_forced:
+            takes = f"and the model takes {most}"
+            why = (
+                takes if line.longest > most or not seen else f"but the longest training line had {seen.subwords_most}"
+            )
+            text = (
+                f"has {line.longest} subwords without a sentence end, {why}: translated in {len(line.pieces)} pieces, "
+                "cut between words, and some of it may be lost"
+            )
         elif seen and line.longest > seen.subwords_most:
             text = f"{size}, but the longest training line had {seen.subwords_most}: some of it may be lost"
         elif seen and len(line.pieces) > 1 and line.longest > seen.subwords_99:

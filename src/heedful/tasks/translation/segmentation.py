@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from heedful.config import nearest
 from heedful.errors import UserError
@@ -34,12 +34,13 @@ class Piece:
 class SplitLine:
     """The pieces of a line and the token ids of each.
 
-    `longest` is the most subwords of a piece, before those that the model cannot take were cut.
+    `longest` is the most subwords of a piece, or of a sentence that had to be cut between words; then `is_forced`.
     """
 
     pieces: list[Piece]
     sources: list[list[int]]
     longest: int
+    is_forced: bool = False
 
 
 def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
@@ -53,7 +54,9 @@ def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
             breaks = 0
         breaks += 1
     sources = [ids for each in split for ids in each.sources]
-    return SplitLine(pieces, sources, max((each.longest for each in split), default=0))
+    forced = [each for each in split if each.is_forced]
+    # Where one was cut between words, its length is the one to tell of.
+    return SplitLine(pieces, sources, max((each.longest for each in forced or split), default=0), bool(forced))
 
 
 def check_split(split: str) -> Split:
@@ -62,6 +65,14 @@ def check_split(split: str) -> Split:
         if split == known:
             return known
     raise UserError(f"split is {split!r}: {nearest(split, list(get_args(Split)))}")
+
+
+class _Parts(NamedTuple):
+    """The parts of a sentence, the most subwords of one, or of the sentence if it had to be cut between words."""
+
+    spans: list[Span]
+    longest: int
+    is_forced: bool = False
 
 
 class _LineTokens:
@@ -98,7 +109,10 @@ class Splitter:
     seen: TrainingLines | None
 
     def split(self, line: str, ids: list[int], split: Split) -> SplitLine:
-        """The line, which has these token ids, or its pieces: sentences, and parts of those that are too long."""
+        """The line, which has these token ids, or its pieces: sentences, and parts of those that are too long.
+
+        A sentence is cut only if it is longer than every line of the training.
+        """
         whole = SplitLine([Piece(line, "")], [ids], len(ids))
         if split == "none" and len(ids) <= self.longest:
             return whole
@@ -113,40 +127,56 @@ class Splitter:
             usual, most = self.longest, len(sentences)
         tokens = _LineTokens(line, ids, self.encode)
         joined = _packed(sentences, tokens.sizes(sentences), most, usual)
-        packed = [
-            part
-            for span, size in zip(joined, tokens.sizes(joined), strict=True)
-            for part in ([span] if size <= most_seen or split == "none" else _loosely_cut(tokens, span, usual))
-        ]
-        packed_sizes = tokens.sizes(packed)
-        spans = [
-            part
-            for span, size in zip(packed, packed_sizes, strict=True)
-            for part in ([span] if size <= self.longest else self._cut(tokens, span))
-        ]
+        bound = self.longest if split == "none" else most_seen
+        parts = [self._parts(tokens, span, usual, bound) for span in joined]
+        spans = [span for part in parts for span in part.spans]
         ends = [spans[0][0], *(end for _, end in spans)]
         pieces = [Piece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
-        return SplitLine(pieces, tokens.ids(spans), max(packed_sizes))
+        forced = [part.longest for part in parts if part.is_forced]
+        longest = max(forced or [part.longest for part in parts])
+        return SplitLine(pieces, tokens.ids(spans), longest, bool(forced))
 
-    def _cut(self, tokens: _LineTokens, span: Span) -> list[Span]:
-        """The parts of a span that the model cannot take: cut at spaces, and else anywhere."""
+    def _parts(self, tokens: _LineTokens, span: Span, usual: int, bound: int) -> _Parts:
+        """The parts of a sentence that is longer than it may be: cut at looser signs, and else at spaces."""
+        (size,) = tokens.sizes([span])
+        if size <= bound:
+            return _Parts([span], size)
+        loose = [span]
+        if bound < self.longest or usual < self.longest:
+            signs = loose_spans(tokens.line, span)
+            loose = _packed(signs, tokens.sizes(signs), len(signs), usual)
+        sizes = tokens.sizes(loose)
+        if max(sizes) <= bound:
+            return _Parts(loose, max(sizes))
+        found = [
+            part
+            for each, its_size in zip(loose, sizes, strict=True)
+            for part in ([each] if its_size <= bound else self._cut(tokens, each, usual))
+        ]
+        return _Parts(found, size, is_forced=True) if len(found) > len(loose) else _Parts(found, max(sizes))
+
+    def _cut(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:
+        """The parts of a span that is too long, at spaces; what has none is cut anywhere if the model cannot take it.
+
+        Scripts without spaces may be cut anywhere.
+        """
         words = [match.span() for match in _WORD.finditer(tokens.line, *span)]
-        packed = _packed(words, tokens.sizes(words), len(words), self.longest)
-        return [part for each in packed for part in self._halves(tokens, each)]
+        packed = _packed(words, tokens.sizes(words), len(words), room)
+        return [part for each in packed for part in self._halves(tokens, each, room)]
 
-    def _halves(self, tokens: _LineTokens, span: Span) -> list[Span]:
+    def _halves(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:
         """Halves of halves, until every one fits."""
         start, end = span
-        if end - start < 2 or tokens.sizes([span])[0] <= self.longest:
+        wide = _is_wide(tokens.line[(start + end) // 2])
+        if end - start < 2 or tokens.sizes([span])[0] <= (room if wide else self.longest):
             return [span]
         middle = (start + end) // 2
-        return self._halves(tokens, (start, middle)) + self._halves(tokens, (middle, end))
+        return self._halves(tokens, (start, middle), room) + self._halves(tokens, (middle, end), room)
 
 
-def _loosely_cut(tokens: _LineTokens, span: Span, usual: int) -> list[Span]:
-    """The parts of a sentence that is longer than any line of the training, at signs that may end a part of it."""
-    parts = loose_spans(tokens.line, span)
-    return _packed(parts, tokens.sizes(parts), len(parts), usual)
+def _is_wide(character: str) -> bool:
+    """Whether a character is of a script without spaces, such as Chinese."""
+    return unicodedata.east_asian_width(character) in "WF"
 
 
 def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[Span]:
@@ -169,5 +199,5 @@ def space_between(piece: Piece, source: str, target: str) -> str:
     Scripts that end a sentence without a space are translated into some that need one.
     """
     ends_sentence = not piece.before and _WIDE_END.search(source)
-    wide = unicodedata.east_asian_width(target[-1:] or "W") in "WF"
+    wide = _is_wide(target[-1:] or "W")
     return " " if ends_sentence and not wide else piece.before

@@ -247,7 +247,9 @@ def test_a_given_target_is_looked_at_sentence_by_sentence_where_it_has_as_many(t
 def test_a_piece_longer_than_the_training_lines_is_warned_of(translator: Translator, monkeypatch) -> None:
     lines = TrainingLines(5, 7, 9, 1, 1, 1)
     monkeypatch.setattr(translator, "config", replace(translator.config, training_lines=lines))
-    with pytest.warns(LongTextWarning, match="subwords in one sentence, but the longest training line had 9") as found:
+    with pytest.warns(
+        LongTextWarning, match="subwords without a sentence end, but the longest training line had 9"
+    ) as found:
         translator.translate(["dog.", "the red dog is red and the sea is blue. Dog."], DecodingOptions(max_length=3))
     assert [each.message.index for each in found] == [1]
 

@@ -159,6 +159,40 @@ def test_a_sentence_longer_than_those_of_the_training_is_cut_at_looser_signs() -
     assert texts(pieces(line, longest=17, seen=TrainingLines(5, 8, 14, 1, 1, 2))) == [line]
 
 
+def test_a_piece_longer_than_every_line_of_the_training_is_cut_between_words_into_pieces_like_those() -> None:
+    line = " ".join("abcdefghijklmnopqrst")
+    found = Splitter(encode_words, 256, "en", ONE_EACH).split(line, encode_words([line])[0], "auto")
+    assert [len(source) for source in found.sources] == [8, 8, 4]
+    assert found.is_forced and found.longest == 20
+    eleven = line[: 2 * 11 - 1]  # as long as the longest line of the training
+    assert texts(pieces(eleven, longest=256)) == [eleven]
+    assert texts(pieces(line, "none", longest=256)) == [line]
+    some = Splitter(encode_words, 256, "en", ONE_EACH).split(f"a b, {line}", encode_words([f"a b, {line}"])[0], "auto")
+    assert [len(source) for source in some.sources] == [2, 8, 8, 4] and some.longest == 22
+
+
+def test_scripts_without_spaces_are_cut_into_such_pieces_too() -> None:
+    line = "今天很好我们走吧你来吗" * 3
+    found = Splitter(encode_characters, 256, "zh", ONE_EACH).split(line, encode_characters([line])[0], "auto")
+    assert "".join(texts(found.pieces)) == line and max(map(len, found.sources)) <= 8
+    word = "https://example.org/a-long-address"  # which is no better in parts
+    assert texts(pieces(word, longest=256)) == [word]
+
+
+@pytest.mark.parametrize("end", ["", "."])
+def test_the_subwords_of_a_huge_line_are_counted_to_its_end(end: str) -> None:
+    line = "word " * 3000 + "word" + end
+    found = Splitter(encode_words, 256, "en", ONE_EACH).split(line, encode_words([line])[0], "auto")
+    assert found.longest == 3001 and max(map(len, found.sources)) == 8
+    (ids,) = encode_words([line])
+    assert Splitter(encode_words, 256, "en", None).split(line, ids, "auto").longest == 3001
+
+
+def test_sentences_of_a_huge_line_stay_apart() -> None:
+    own = ["word " * 700 + "end."] * 5
+    assert sentences(" ".join(own).replace("end. w", "end. W"), "en") == [own[0], *[f"W{each[1:]}" for each in own[1:]]]
+
+
 @pytest.mark.parametrize("pattern", ["« ", "a ", "( ", "A dog. "])
 def test_a_huge_line_takes_a_time_in_proportion(pattern: str) -> None:
     def taken(count: int) -> float:
