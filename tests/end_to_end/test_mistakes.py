@@ -123,7 +123,7 @@ def test_wrong_translation_options(run, copy_model: Path, option: str, value: st
 def test_ctrl_c_is_one_line_in_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(*arguments: object) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("heedful.tasks.loading.load", interrupt)
