@@ -77,7 +77,8 @@ class TextInput:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The lines as they come, in groups, each with the number of its first line."""
-        from heedful.tasks.translation.lines import CHUNK_LINES, chunks
+        from heedful.tasks.translation.line_reading import chunks
+        from heedful.tasks.translation.lines import CHUNK_LINES
 
         first = 1
         for group in chunks(self.reader(), CHUNK_LINES):

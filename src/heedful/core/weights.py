@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
+from heedful.files import file_version
+from heedful.weights_seal import check_seal
 
 LARGEST_HEADER = 100_000_000
 
@@ -34,13 +37,23 @@ class WeightsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = path.open("rb")
+        try:
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        self.version = file_version(os.fstat(self.file.fileno()))
+        self.metadata: dict[str, str] = {}
         try:
             self.tensors: Mapping[str, StoredTensor] = self._read_header()
         except BaseException:
             self.file.close()
             raise
         self._buffer = np.empty(0, np.uint8)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def __enter__(self) -> WeightsFile:
         return self
@@ -50,16 +63,24 @@ class WeightsFile:
     ) -> None:
         self.file.close()
 
-    def read(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor, in a buffer that the next call uses again."""
+    def check(self) -> None:
+        """Raise a UserError if the file is not as it was written."""
+        check_seal(self.file, self.path, self.header_size, self.metadata)
+
+    def read(self, name: str, *, into: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        """The bytes of a tensor, in an array of their own or one that the next call uses again."""
         tensor = self.tensors[name]
-        if len(self._buffer) < tensor.size:
+        if into is None and len(self._buffer) < tensor.size:
             self._buffer = np.empty(tensor.size, np.uint8)
         self.file.seek(tensor.begin)
-        view = self._buffer[: tensor.size]
+        view = (self._buffer if into is None else into)[: tensor.size]
         if self.file.readinto(view.data) != tensor.size:
             raise self._broken(f"{name} ends too early")
         return view
+
+    def mapped(self) -> NDArray[np.uint8]:
+        """All bytes of the file, in memory that processes share; what one of them writes there is its own."""
+        return np.memmap(self.file, np.uint8, mode="c")
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor as floats, in memory of its own."""
@@ -74,7 +95,7 @@ class WeightsFile:
         return UserError(f"{self.path} is broken: {why}")
 
     def _read_header(self) -> dict[str, StoredTensor]:
-        length = self.path.stat().st_size
+        length = os.fstat(self.file.fileno()).st_size
         size = int.from_bytes(self.file.read(8), "little")
         if size > min(LARGEST_HEADER, length - 8):
             raise self._broken("its header is longer than the file")
@@ -84,7 +105,10 @@ class WeightsFile:
             raise self._broken("its header is not JSON") from None
         if not isinstance(header, dict):
             raise self._broken("its header is not a table")
-        header.pop("__metadata__", None)
+        metadata = header.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+            raise self._broken("its metadata are not texts")
+        self.header_size, self.metadata = size, metadata
         tensors = {name: self._tensor(name, entry, 8 + size, length) for name, entry in header.items()}
         end = 8 + size
         for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.size)):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.tasks.translation import lines as line_translation
-from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, chunks, output_lines
+from heedful.tasks.translation.line_reading import INVALID_UTF8, chunks
+from heedful.tasks.translation.lines import LineSettings, output_lines
 from heedful.tasks.translation.pipeline import Translation
 from heedful.tasks.translation.recent_answers import InputLine, LineAnswer
 
