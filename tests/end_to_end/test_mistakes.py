@@ -229,6 +229,6 @@ def test_a_length_penalty_out_of_range_is_refused(run, untrained_model: Path) ->
 def test_weights_of_whole_numbers_are_refused(run, untrained_model: Path) -> None:
     file = untrained_model / "model.safetensors"
     save_file({name: tensor.to(torch.int8) for name, tensor in load_file(file).items()}, file)
-    for engine, kind in (("torch", "torch.int8"), ("core", "'I8'")):
+    for engine in ("torch", "core"):
         told = run("translate", untrained_model, "--engine", engine, "red dog", code=2).stderr.decode()
-        assert f"holds {kind}, expected real numbers" in told
+        assert "holds 'I8', expected real numbers" in told

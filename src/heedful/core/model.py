@@ -49,6 +49,8 @@ class CoreModel:
         self.max_length: int = max_length or config.max_length
         self.threads = available_cores()
         with WeightsFile(folder / "model.safetensors") as file:
+            file.check()
+            self.version, self.metadata = file.version, file.metadata
             try:
                 self._load(file)
             except UserError as error:
@@ -57,7 +59,7 @@ class CoreModel:
     def _load(self, file: WeightsFile) -> None:
         names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
-        check_sizes(self.config, {name: each.shape for name, each in file.tensors.items()})
+        check_sizes(self.config, file.shapes)
         self._tables = self._position_tables(file, names)
         # A table has a row per position, biases a column per distance.
         rows = max((len(each.T if name.endswith("biases") else each) for name, each in self._tables.items()), default=0)

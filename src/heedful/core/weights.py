@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from heedful.config import shown
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
+from heedful.files import file_version
+from heedful.weights_seal import check_seal
 
 # Whoever translates a line does not wait for numpy.
 if TYPE_CHECKING:
@@ -37,13 +40,23 @@ class WeightsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = path.open("rb")
+        try:
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        self.version = file_version(os.fstat(self.file.fileno()))
+        self.metadata: dict[str, str] = {}
         try:
             self.tensors: Mapping[str, StoredTensor] = self._read_header()
         except BaseException:
             self.file.close()
             raise
         self._buffer = bytearray()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def __enter__(self) -> WeightsFile:
         return self
@@ -53,16 +66,26 @@ class WeightsFile:
     ) -> None:
         self.file.close()
 
-    def read(self, name: str) -> memoryview:
-        """The bytes of a tensor, in a buffer that the next call uses again."""
+    def check(self) -> None:
+        """Raise a UserError if the file is not as it was written."""
+        check_seal(self.file, self.path, self.header_size, self.metadata)
+
+    def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
+        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
         tensor = self.tensors[name]
-        if len(self._buffer) < tensor.size:
+        if into is None and len(self._buffer) < tensor.size:
             self._buffer = bytearray(tensor.size)
         self.file.seek(tensor.begin)
-        view = memoryview(self._buffer)[: tensor.size]
+        view = memoryview(self._buffer if into is None else into)[: tensor.size]
         if self.file.readinto(view) != tensor.size:
             raise self._broken(f"{name} ends too early")
         return view
+
+    def mapped(self) -> NDArray[np.uint8]:
+        """All bytes of the file, in memory that processes share; what one of them writes there is its own."""
+        import numpy as np
+
+        return np.memmap(self.file, np.uint8, mode="c")
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor as floats, in memory of its own."""
@@ -80,7 +103,7 @@ class WeightsFile:
         return UserError(f"{self.path} is broken: {why}")
 
     def _read_header(self) -> dict[str, StoredTensor]:
-        length = self.path.stat().st_size
+        length = os.fstat(self.file.fileno()).st_size
         size = int.from_bytes(self.file.read(8), "little")
         if size > min(LARGEST_HEADER, length - 8):
             raise self._broken("its header is longer than the file")
@@ -90,7 +113,10 @@ class WeightsFile:
             raise self._broken("its header is not JSON, or has a name twice") from None
         if not isinstance(header, dict):
             raise self._broken("its header is not a table")
-        header.pop("__metadata__", None)
+        metadata = header.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+            raise self._broken("its metadata are not texts")
+        self.header_size, self.metadata = size, metadata
         if any("\ud800" <= character <= "\udfff" for name in header for character in name):
             raise self._broken("half a character is in a tensor's name")
         tensors = {name: self._tensor(name, entry, 8 + size, length) for name, entry in header.items()}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.model import CoreModel
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import device_type
-from heedful.model_folder import check_model_folder
+from heedful.model_folder import check_model_folder, folder_version
 from heedful.tasks.computing import Computing
 from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import load_translator
@@ -55,6 +56,12 @@ class LineSettings:
     batch_size: int = DEFAULT_BATCH_SIZE
     split: Split = "auto"
     verbose: bool = False
+    # What the files of the model must be, where it is loaded more than once.
+    version: Mapping[str, tuple[int, int, int]] | None = None
+
+    def of_this_version(self) -> LineSettings:
+        """The settings for the model as it is now, and no other that takes its place meanwhile."""
+        return self if self.version is not None else replace(self, version=folder_version(Path(self.model)))
 
 
 def translate_lines(
@@ -94,10 +101,12 @@ def _translate(
     """Translate groups of lines, of a size to be told; None among them says that there is nothing to read for now."""
     size = CHUNK_LINES
     if _runs_on_core(settings):
-        translator = cached_translator(settings.model, settings.computing, settings.shortlist)
+        translator = cached_translator(settings)
         assert isinstance(translator.model, CoreModel)
         translator.model.threads = workers
         size, workers = CHUNK_LINES_OF_CORE, 1
+    if workers > 1:
+        settings = settings.of_this_version()
     work = _Work(settings, workers, write, remark)
     # Samples are drawn anew for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
@@ -166,15 +175,28 @@ class _Work:
         self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
 
 
+def cached_translator(settings: LineSettings) -> Translator:
+    """The model for lines with these settings, loaded once per process."""
+    version = None if settings.version is None else tuple(settings.version.items())
+    return _cached_translator(settings.model, settings.computing, settings.shortlist, version)
+
+
 @lru_cache(maxsize=1)
-def cached_translator(model: str, computing: Computing, shortlist: bool) -> Translator:
-    """The model of that folder, loaded once per process."""
-    return load_translator(model, computing, shortlist)
+def _cached_translator(
+    model: str, computing: Computing, shortlist: bool, version: tuple[Any, ...] | None
+) -> Translator:
+    # Where it was not imported, nobody has started this process by it.
+    processes = sys.modules.get("multiprocessing")
+    one_of_several = processes is not None and processes.parent_process() is not None
+    translator = load_translator(model, computing, shortlist, shared=one_of_several)
+    if version is not None and tuple(folder_version(Path(model)).items()) != version:
+        raise UserError(f"the model in {model} was replaced while it was used: run it again")
+    return translator
 
 
 def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = cached_translator(settings.model, settings.computing, settings.shortlist)
+    translator = cached_translator(settings)
     about_lines = [[] if line.is_valid else [INVALID_UTF8] for line in lines]
     with remarks() as found:
         translations = translator.translate(
