@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, overload
 
 from heedful.config import require
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import (
-    DEFAULT_BEAM,
-    DEFAULT_LENGTH_PENALTY,
-    DecodingOptions,
-    search_options,
-)
+from heedful.decoding.options import DEFAULT_BEAM, DEFAULT_LENGTH_PENALTY, DecodingOptions, search_options
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.torch_needed import needs_torch
