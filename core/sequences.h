@@ -9,6 +9,31 @@ namespace ISA {
 // Tokens that go through a stack at a time.
 constexpr int TOKENS_AT_A_TIME = 2048;
 
+// What scoring needs beside what decoding does.
+struct SequenceWork : DecodingWork {
+    Array<float> cross_keys, cross_values;
+    Array<size_t> starts;
+    Array<int32_t> read, wanted;
+
+    void free() {
+        DecodingWork::free();
+        cross_keys.free();
+        cross_values.free();
+        starts.free();
+        read.free();
+        wanted.free();
+    }
+};
+
+// Runs a function, and frees what it works with whether it fails or not.
+template <typename Function> inline void with_work(Pool* pool, Function&& function) {
+    SequenceWork work = {};
+    work.pool = pool;
+    const int failed = guarded([&] { function(work); });
+    work.free();
+    if (failed) longjmp(*failure().back, 1);
+}
+
 // The log-probability of one token of each row, from its logits.
 inline void token_scores(DecodingWork& work, const heedful_model& model, Rows x, int rows, const int32_t* tokens,
                          float* scores) {
@@ -43,14 +68,16 @@ struct Pairs {
 };
 
 // Scores a few pairs; a model without an encoder scores the targets alone, each after its `source`'s only token.
-inline void score_pairs(DecodingWork& work, const heedful_model& model, int count, const Pairs& pairs) {
+inline void score_pairs(SequenceWork& work, const heedful_model& model, int count, const Pairs& pairs) {
     const int width = model.settings.width;
     const Stack &encoder = model.encoder, &decoder = model.decoder;
     const size_t key_row = decoder.key_row(), value_row = decoder.value_row();
     const bool translates = decoder.has_cross;
-    Array<float> cross_keys = {}, cross_values = {};
-    Array<size_t> starts = {};
-    Array<int32_t> read = {}, wanted = {};
+    Array<float>&cross_keys = work.cross_keys, &cross_values = work.cross_values;
+    Array<size_t>& starts = work.starts;
+    Array<int32_t>&read = work.read, &wanted = work.wanted;
+    // Zeros: what is in the last block after a source has weight 0, and must be a number.
+    cross_keys.size = cross_values.size = starts.size = read.size = wanted.size = 0;
     int rows = 0;
     if (translates) {
         work.sequences.size = 0;
@@ -107,90 +134,83 @@ inline void score_pairs(DecodingWork& work, const heedful_model& model, int coun
             embed(decoder, width, read[each.first_row + place], 0, place, x[each.first_row + place]);
     run_blocks(work, decoder, x, rows, width, true, false);
     token_scores(work, model, x, rows, wanted.data, pairs.scores);
-    cross_keys.free();
-    cross_values.free();
-    starts.free();
-    read.free();
-    wanted.free();
 }
 
 inline void score(heedful_model& model, Pool* pool, int count, const int32_t* sources, const int32_t* source_lengths,
                   const int32_t* targets, const int32_t* target_lengths, float* scores, float* alignment) {
-    DecodingWork work = {};
-    work.pool = pool;
     const bool translates = model.decoder.has_cross;
-    for (int first = 0, last; first < count; first = last) {
-        Pairs pairs = {sources, source_lengths + first, targets, target_lengths + first, scores, alignment};
-        int tokens = 0;
-        for (last = first; last < count && (last == first || tokens < TOKENS_AT_A_TIME); last++) {
-            const int rows = target_lengths[last] + translates;
-            tokens += source_lengths[last] + rows;
-            sources += source_lengths[last];
-            targets += target_lengths[last];
-            scores += rows;
-            if (alignment) alignment += size_t(rows) * source_lengths[last];
+    with_work(pool, [&](SequenceWork& work) {
+        for (int first = 0, last; first < count; first = last) {
+            Pairs pairs = {sources, source_lengths + first, targets, target_lengths + first, scores, alignment};
+            int tokens = 0;
+            for (last = first; last < count && (last == first || tokens < TOKENS_AT_A_TIME); last++) {
+                const int rows = target_lengths[last] + translates;
+                tokens += source_lengths[last] + rows;
+                sources += source_lengths[last];
+                targets += target_lengths[last];
+                scores += rows;
+                if (alignment) alignment += size_t(rows) * source_lengths[last];
+            }
+            score_pairs(work, model, last - first, pairs);
         }
-        score_pairs(work, model, last - first, pairs);
-    }
-    work.free();
+    });
 }
 
 // What an encoder makes of texts: every token's vector, or one vector per text (pooling 1: the first token's, 2: the
 // mean), and with a head its answers to those.
 inline void encode(heedful_model& model, Pool* pool, int count, const int32_t* ids, const int32_t* segments,
                    const int32_t* lengths, int pooling, int head, float* output) {
-    DecodingWork work = {};
-    work.pool = pool;
     const int width = model.settings.width, outputs = head ? model.output.outputs : width;
-    for (int first = 0, last; first < count; first = last) {
-        int rows = 0;
-        work.sequences.size = 0;
-        for (last = first; last < count && (last == first || rows < TOKENS_AT_A_TIME); last++) {
-            work.sequences.add({rows, lengths[last], nullptr, nullptr, 0, nullptr, nullptr, 0, 0, nullptr});
-            rows += lengths[last];
-        }
-        work.x.reserve(size_t(rows) * width);
-        Rows x = {work.x.data, size_t(width)};
-        for (const Sequence& each : work.sequences)
-            for (int place = 0; place < each.length; place++)
-                embed(model.encoder, width, *ids++, segments ? *segments++ : 0, place, x[each.first_row + place]);
-        if (model.settings.convolution) add_neighbourhoods(work, model.convolution, x, width);
-        run_blocks(work, model.encoder, x, rows, width, false, false);
-        if (pooling) {
-            for (size_t i = 0; i < work.sequences.size; i++) {
-                const Sequence& each = work.sequences[i];
-                if (pooling == 1) {
-                    memmove(x[i], x[each.first_row], width * sizeof(float));
-                    continue;
+    with_work(pool, [&](SequenceWork& work) {
+        for (int first = 0, last; first < count; first = last) {
+            int rows = 0;
+            work.sequences.size = 0;
+            for (last = first; last < count && (last == first || rows < TOKENS_AT_A_TIME); last++) {
+                work.sequences.add({rows, lengths[last], nullptr, nullptr, 0, nullptr, nullptr, 0, 0, nullptr});
+                rows += lengths[last];
+            }
+            work.x.reserve(size_t(rows) * width);
+            Rows x = {work.x.data, size_t(width)};
+            for (const Sequence& each : work.sequences)
+                for (int place = 0; place < each.length; place++)
+                    embed(model.encoder, width, *ids++, segments ? *segments++ : 0, place, x[each.first_row + place]);
+            if (model.settings.convolution) add_neighbourhoods(work, model.convolution, x, width);
+            run_blocks(work, model.encoder, x, rows, width, false, false);
+            if (pooling) {
+                for (size_t i = 0; i < work.sequences.size; i++) {
+                    const Sequence& each = work.sequences[i];
+                    if (pooling == 1) {
+                        memmove(x[i], x[each.first_row], width * sizeof(float));
+                        continue;
+                    }
+                    for (int k = 0; k < width; k++) {
+                        float total = 0.0f;
+                        for (int place = 0; place < each.length; place++) total += x[each.first_row + place][k];
+                        x[i][k] = total / static_cast<float>(each.length);
+                    }
                 }
-                for (int k = 0; k < width; k++) {
-                    float total = 0.0f;
-                    for (int place = 0; place < each.length; place++) total += x[each.first_row + place][k];
-                    x[i][k] = total / static_cast<float>(each.length);
+                rows = static_cast<int>(work.sequences.size);
+            }
+            if (head) {
+                work.normalised.reserve(size_t(rows) * width);
+                Rows y = {work.normalised.data, size_t(width)};
+                if (model.pooler.outputs) {
+                    apply(work, model.pooler, x, rows, y, Then::STORE);
+                    for (int row = 0; row < rows; row++)
+                        for (int k = 0; k < width; k++) x[row][k] = tanhf(y[row][k]);
                 }
+                if (model.transform.outputs) {
+                    apply(work, model.transform, x, rows, y, Then::GELU);
+                    for (int row = 0; row < rows; row++)
+                        normalise_row(y[row], width, model.transform_norm, model.encoder.settings.norm_epsilon, x[row]);
+                }
+                apply(work, model.output, x, rows, {output, size_t(outputs)}, Then::STORE);
+            } else {
+                memcpy(output, x.data, size_t(rows) * width * sizeof(float));
             }
-            rows = static_cast<int>(work.sequences.size);
+            output += size_t(rows) * outputs;
         }
-        if (head) {
-            work.normalised.reserve(size_t(rows) * width);
-            Rows y = {work.normalised.data, size_t(width)};
-            if (model.pooler.outputs) {
-                apply(work, model.pooler, x, rows, y, Then::STORE);
-                for (int row = 0; row < rows; row++)
-                    for (int k = 0; k < width; k++) x[row][k] = tanhf(y[row][k]);
-            }
-            if (model.transform.outputs) {
-                apply(work, model.transform, x, rows, y, Then::GELU);
-                for (int row = 0; row < rows; row++)
-                    normalise_row(y[row], width, model.transform_norm, model.encoder.settings.norm_epsilon, x[row]);
-            }
-            apply(work, model.output, x, rows, {output, size_t(outputs)}, Then::STORE);
-        } else {
-            memcpy(output, x.data, size_t(rows) * width * sizeof(float));
-        }
-        output += size_t(rows) * outputs;
-    }
-    work.free();
+    });
 }
 
 }  // namespace ISA
