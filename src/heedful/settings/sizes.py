@@ -25,17 +25,24 @@ def check_sizes(settings: Any, shapes: Mapping[str, Sequence[int]]) -> None:
         raise UserError(f"model.max_length is {shown(settings.max_length)}, too many positions for these weights")
 
 
-def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
-    """All numbers of layers in some settings, by their dotted names."""
+def _named(settings: Any, where: str = "model") -> Iterator[tuple[str, Any]]:
+    """All settings at any depth, by their dotted names."""
     for each in dataclasses.fields(settings):
         value, name = getattr(settings, each.name), f"{where}.{each.name}"
-        if each.name == "num_layers":
-            yield name, value
-        elif dataclasses.is_dataclass(value):
-            yield from _layers(value, name)
+        yield name, value
+        if dataclasses.is_dataclass(value):
+            yield from _named(value, name)
+
+
+def _layers(settings: Any) -> Iterator[tuple[str, int]]:
+    """All numbers of layers in some settings, by their dotted names."""
+    return ((name, value) for name, value in _named(settings) if name.endswith(".num_layers"))
 
 
 def _computed(settings: Any) -> int:
-    """Numbers in the table that a scheme of positions computes, at most."""
+    """Numbers in the table that a scheme of positions computes, at most: it is as wide as the model, or as a key."""
     positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
+    if not positions or not traits_of(positions).computes_table:
+        return 0
+    keys = (value or 0 for name, value in _named(settings) if name.endswith(".key_width"))
+    return int(settings.max_length * max(settings.width, *keys, 0))
