@@ -71,7 +71,7 @@ class CoreRequest(ctypes.Structure):
 Settings = TypeVar("Settings", StackSettings, ModelSettings, SearchSettings)
 
 
-def filled(kind: type[Settings], **values: float) -> Settings:
+def filled(kind: type[Settings], **values: Any) -> Settings:
     """A structure with these values; ctypes would cut off what does not fit into it."""
     for name, value in values.items():
         if isinstance(value, int) and not -(2**31) <= value < 2**31:

@@ -10,8 +10,9 @@ from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.config import shown
 from heedful.core.interface import TYPES, check, check_ids, engine, last_error
-from heedful.core.settings import FAMILIES, engine_name, model_settings
+from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
@@ -60,6 +61,8 @@ class CoreModel:
         names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
         check_sizes(self.config, file.shapes)
+        if self.max_length > LONGEST_TEXT:  # before tables for so many positions are made
+            raise UserError(f"max_length is {shown(self.max_length)}, but must be at most {LONGEST_TEXT}")
         self._tables = self._position_tables(file, names)
         # A table has a row per position, biases a column per distance.
         rows = max((len(each.T if name.endswith("biases") else each) for name, each in self._tables.items()), default=0)

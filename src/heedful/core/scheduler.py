@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ctypes import byref, c_double, c_float, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
-from heedful.core.interface import CoreRequest, SearchSettings, check, engine, filled, last_error
+from heedful.core.interface import CoreRequest, SearchSettings, check, check_ids, engine, filled, last_error
 from heedful.core.model import CoreModel, as_ints
 from heedful.core.settings import LONGEST_TEXT
 from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
@@ -123,6 +123,7 @@ class CoreScheduler:
         request = planned.request
         default = (self.options.sampling.seed if self.options.sampling else 0, request.index)
         seed, number = request.draw or default
+        check_ids([planned.first])
         return CoreRequest(
             index=request.index,
             source=as_ints(planned.prefilled),

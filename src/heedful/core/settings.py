@@ -85,7 +85,19 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
 def model_settings(family: str, config: Any, max_length: int, position_rows: int, *, int8: bool) -> ModelSettings:
     """The engine's settings of a model; position tables have so many rows."""
     special = config.special_tokens
-    settings = filled(
+    values: dict[str, Any] = {}
+    if family == "encoder_decoder":
+        values |= {"shared_embeddings": config.shared_embeddings, "output_bias": config.output_bias}
+        values["encoder"] = stack_settings(config, config.encoder, position_rows)
+        values["decoder"] = stack_settings(config, config.decoder, position_rows)
+    elif family == "decoder_only":
+        values["decoder"] = stack_settings(config, config.stack, position_rows)
+    else:
+        values["encoder"] = stack_settings(config, config.stack, position_rows)
+        values["outputs"] = {"masked": config.vocabulary_size, "none": 0}.get(config.head, config.num_labels)
+        values |= {"output_bias": config.head != "none", "transform": config.head == "masked"}
+        values |= {"pooler": config.pooler and config.head in ("classes", "none"), "convolution": config.convolution}
+    return filled(
         ModelSettings,
         int8=int8,
         vocabulary=config.vocabulary_size,
@@ -95,19 +107,5 @@ def model_settings(family: str, config: Any, max_length: int, position_rows: int
         start=special.start,
         end=special.end,
         mask=-1 if special.mask is None else special.mask,
+        **values,
     )
-    if family == "encoder_decoder":
-        settings.shared_embeddings = config.shared_embeddings
-        settings.output_bias = config.output_bias
-        settings.encoder = stack_settings(config, config.encoder, position_rows)
-        settings.decoder = stack_settings(config, config.decoder, position_rows)
-    elif family == "decoder_only":
-        settings.decoder = stack_settings(config, config.stack, position_rows)
-    else:
-        settings.encoder = stack_settings(config, config.stack, position_rows)
-        settings.outputs = {"masked": config.vocabulary_size, "none": 0}.get(config.head, config.num_labels)
-        settings.output_bias = config.head != "none"
-        settings.pooler = config.pooler and config.head in ("classes", "none")
-        settings.transform = config.head == "masked"
-        settings.convolution = config.convolution
-    return settings
