@@ -81,8 +81,8 @@ WRONG_FOLDERS = {
         "target_embedding.table.weight is not part",
     ),
     "not shared": ("encoder_decoder", {}, {"model__shared_embeddings": False}, "decoder.embedding is missing"),
-    "longer": ("encoder_only", {"positions": "learned"}, {"model__max_length": 67}, "positions.table has another shape"),
-    "shorter": ("decoder_only", {"positions": "learned"}, {"model__max_length": 5}, "positions.table has another shape"),
+    "longer": ("encoder_only", {"positions": "learned"}, {"model__max_length": 67}, "table has another shape"),
+    "shorter": ("decoder_only", {"positions": "learned"}, {"model__max_length": 5}, "table has another shape"),
     "no longer learned": ("decoder_only", {"positions": "learned"}, {"model__positions": "alibi"}, "table is not part"),
     "never learned": ("decoder_only", {"positions": "alibi"}, {"model__positions": "learned"}, "table is missing"),
     "no buckets": ("encoder_only", {}, {"model__positions": "relative_buckets"}, "table is not part"),
@@ -106,7 +106,7 @@ WRONG_FOLDERS = {
     "pooler": ("encoder_only", {"head": "none"}, {"model__pooler": True}, "pooler.weight is missing"),
     "convolution": ("encoder_only", {}, {"model__convolution": 3}, "convolution.weight is missing"),
     "wide convolution": ("encoder_only", {}, {"model__convolution": 2**31 + 1}, "convolution is 2147483649"),
-    "head": ("encoder_only", {"head": "none"}, {"model__head": "tags", "model__num_labels": 3}, "output.weight is missing"),
+    "head": ("encoder_only", {}, {"model__head": "tags", "model__num_labels": 3}, "output.weight is missing"),
     "more labels": (
         "encoder_only", {"head": "tags", "num_labels": 3}, {"model__num_labels": 5}, "there are 3 labels",
     ),
@@ -119,7 +119,7 @@ WRONG_FOLDERS = {
         for value in (-1, 7, 2**16 + 1, 2**24 + 1, 2**31, 2**63, 10**30)
     },
     **{
-        f"max_length {value}": ("decoder_only", {"positions": "sinusoidal"}, {"model__max_length": value}, "config.json")
+        f"max_length {value}": ("encoder_decoder", {}, {"model__max_length": value}, "config.json")
         for value in (0, -1, 2**24 + 1, 2**31, 2**63, 10**30)
     },
 }  # fmt: skip
@@ -304,18 +304,16 @@ def test_strange_segments_are_refused(tmp_path: Path) -> None:
     settings_ = family_settings("encoder_only", {"embedding": {"segments": 2}})
     model = core_model(save(tmp_path, "encoder_only", settings_))
     for segment in (2, -1, 2**40):
-        with pytest.raises(UserError, match="2|-1|1099511627776"):
+        with pytest.raises(UserError, match=f" {segment} "):
             encode(model, [[13, 17]], [[0, segment]], pooling=0, head=False, width=18)
 
 
 def test_models_answer_what_they_can(folders: dict[str, Path]) -> None:
     with pytest.raises(UserError, match="the model has no decoder"):
         score_targets(core_model(folders["encoder_only"]), [[13]], [[13]])
-    with pytest.raises(UserError, match="the model has no decoder"):
-        model = core_model(folders["encoder_only"])
-        engine_options = SearchSettings(0.6, 1, 1, 1, 5, 3, 0, 0, 0, 0, 0, 2, 3)
-        if not engine().heedful_decoder_new(model.handle, engine_options):
-            raise UserError(last_error())
+    model = core_model(folders["encoder_only"])
+    assert not engine().heedful_decoder_new(model.handle, SearchSettings(0.6, 1, 1, 1, 5, 3, 0, 0, 0, 0, 0, 2, 3))
+    assert last_error() == "the model has no decoder"
     with pytest.raises(UserError, match="the model has no encoder"):
         encode(core_model(folders["decoder_only"]), [[13]], None, pooling=0, head=False, width=18)
     with pytest.raises(UserError, match="the model has no head"):
