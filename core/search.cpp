@@ -224,8 +224,8 @@ static const int* rank_ended(Sentence& sentence) {
 bool is_done(const heedful_options& options, Sentence& sentence) {
     const int best = best_row(sentence);
     if (sentence.length > sentence.longest || !sentence.running(best)) return true;
-    double kept = -INFINITY;
-    if (sentence.num_ended >= options.nbest) kept = sentence.ended[rank_ended(sentence)[options.nbest - 1]].score;
+    if (sentence.num_ended < options.nbest) return false;
+    const double kept = sentence.ended[rank_ended(sentence)[options.nbest - 1]].score;
     return sentence.totals[best] / length_penalty(options, sentence.longest + 1) <= kept;
 }
 
