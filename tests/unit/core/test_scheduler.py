@@ -220,6 +220,26 @@ def test_samples_begin_with_their_prefix(pair):
         assert len({tuple(each.tokens) for each in hypotheses}) > 1
 
 
+def says_the_same_often(model) -> None:
+    model.output.weight[17:67] = model.output.weight[17]
+    model.output.weight[END] = model.output.weight[17]
+
+
+@pytest.mark.parametrize("family", ["encoder_decoder", "decoder_only"])
+def test_tokens_of_one_probability_come_in_their_order(tmp_path, family):
+    pair = both(saved(tmp_path, family, says_the_same_often))
+    requests = requests_of((1, 5, 11, 3), 47)
+    for beam in (1, 3, 7):
+        check_alike(pair, requests, DecodingOptions(beam=beam, nbest=beam, max_extra=5))
+    for sampling in (SamplingOptions(top_k=5), SamplingOptions(top_k=23, top_p=0.7), SamplingOptions(top_p=0.3)):
+        options = DecodingOptions(nbest=3, max_extra=5, sampling=sampling)
+        found, expected = (
+            [h.tokens for each in by_index(decode(model, requests, options, 3)).values() for h in each]
+            for model in pair
+        )
+        assert sorted(found) == sorted(expected)
+
+
 def watched(model, requests, options, at_a_time=7, keep=lambda progress: True):
     """All that a watch is told, by index, and the results."""
     seen: dict[int, list] = {}
