@@ -11,15 +11,33 @@ static const int TOKENS_PER_PREFILL = 1024;
 // came: one sentence costs nearly as much to encode as several.
 static const int SHARE_TO_GATHER = 8, STEPS_TO_GATHER = 4;
 
+// Milliseconds, by a clock that nobody sets.
 static int64_t now() {
+#if defined(_WIN32)
+    return static_cast<int64_t>(GetTickCount64());
+#else
     struct timespec time;
-    timespec_get(&time, TIME_UTC);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
+#endif
+}
+
+static void remove(Array<Sentence*>& sentences, size_t place) {
+    sentences.size--;
+    memmove(sentences.data + place, sentences.data + place + 1, (sentences.size - place) * sizeof(Sentence*));
 }
 
 static Sentence* unused_sentence(heedful_decoder& decoder) {
     if (!decoder.unused.size) return new_zeros<Sentence>(1);
     return decoder.unused[--decoder.unused.size];
+}
+
+// Only sentences under way have caches: however many wait, memory is taken for those that are decoded side by side.
+static void give_caches(heedful_decoder& decoder, Sentence* sentence) {
+    if (!decoder.with_caches.size) return;
+    Sentence* done = decoder.with_caches[--decoder.with_caches.size];
+    sentence->take_caches(*done);
+    decoder.unused.add(done);
 }
 
 static void check_tokens(const heedful_model& model, const int32_t* tokens, int count) {
@@ -56,22 +74,39 @@ static int by_length(const void* first, const void* second) {
     return one.index < two.index ? -1 : one.index > two.index;
 }
 
+static void check_usable(const heedful_decoder& decoder) {
+    if (decoder.failed) fail("decoding has failed before, and goes on with another decoder alone");
+}
+
 void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count) {
+    check_usable(decoder);
+    if (count < 0) fail("%d requests cannot be added", count);
     for (int i = 0; i < count; i++) check_request(decoder, requests[i]);
     if (decoder.next) {
         decoder.waiting.size -= decoder.next;
         memmove(decoder.waiting.data, decoder.waiting.data + decoder.next, decoder.waiting.size * sizeof(Sentence*));
         decoder.next = 0;
     }
-    const size_t first = decoder.waiting.size;
-    for (int i = 0; i < count; i++) {
-        Sentence* sentence = unused_sentence(decoder);
-        sentence->open(requests[i], decoder.options);
-        sentence->continues = !decoder.model->decoder.has_cross;
-        decoder.waiting.add(sentence);
+    // There is room for each in all the places that it comes to.
+    const size_t first = decoder.waiting.size, under_way = first + decoder.running + count;
+    decoder.waiting.reserve(first + count);
+    decoder.done.reserve(decoder.done.size + under_way);
+    decoder.with_caches.reserve(decoder.with_caches.size + under_way);
+    decoder.unused.reserve(decoder.unused.size + decoder.with_caches.size + under_way);
+    int failed = guarded([&] {
+        for (int i = 0; i < count; i++) {
+            Sentence* sentence = unused_sentence(decoder);
+            decoder.waiting.add(sentence);
+            sentence->open(requests[i], decoder.options);
+            sentence->continues = !decoder.model->decoder.has_cross;
+        }
+    });
+    if (failed) {
+        while (decoder.waiting.size > first) decoder.unused.add(decoder.waiting[--decoder.waiting.size]);
+        fail_again();
     }
     // The longest first, so that the last ones to be done are short.
-    qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
+    if (count) qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
 }
 
 static int num_waiting(const heedful_decoder& decoder) {
@@ -99,6 +134,7 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
             Sentence* next = decoder.waiting[decoder.next];
             tokens += static_cast<int>(next->source.size);
             if (count && tokens > TOKENS_PER_PREFILL) break;
+            give_caches(decoder, next);
             taken[count++] = next;
             decoder.next++;
         }
@@ -109,30 +145,33 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
 
 static void fill(Group& group, Pool* pool) {
     Sentence* taken[64];
+    group.running.reserve(group.running.size + 64);
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
         group.decoder->model->set->prefill(group, pool, taken, count);
+        group.running.reserve(group.running.size + 64);
     }
 }
 
 static void hand_out(Group& group) {
     heedful_decoder& decoder = *group.decoder;
-    size_t kept = 0;
-    for (Sentence* sentence : group.running) {
+    for (size_t place = 0; place < group.running.size;) {
+        Sentence* sentence = group.running[place];
         if (!is_done(decoder.options, *sentence)) {
-            group.running[kept++] = sentence;
+            place++;
             continue;
         }
-        Result* result = new_zeros<Result>(1);
-        write_result(decoder.options, *sentence, *result);
+        group.result = new_zeros<Result>(1);
+        write_result(decoder.options, *sentence, *group.result);
+        remove(group.running, place);
         lock(&decoder.mutex);
-        decoder.done.add(result);
-        decoder.unused.add(sentence);
+        decoder.done.add(group.result);
+        decoder.with_caches.add(sentence);
         decoder.running--;
         unlock(&decoder.mutex);
+        group.result = nullptr;
     }
-    group.running.size = kept;
 }
 
 // Steps of a group, until it has nothing more to do or the time is over.
@@ -141,6 +180,7 @@ static void run_group(Group& group, Pool* pool) {
     for (;;) {
         fill(group, pool);
         if (!group.running.size) return;
+        group.steps += static_cast<int64_t>(group.running.size);
         decoder.model->set->step(group, pool);
         advance(group);
         hand_out(group);
@@ -155,7 +195,7 @@ static void run_part(void* decoder, int part) {
 }
 
 // With a single sentence all threads work on it; otherwise each has sentences of its own.
-void run(heedful_decoder& decoder, int milliseconds) {
+static void run_groups(heedful_decoder& decoder, int milliseconds) {
     decoder.deadline = milliseconds ? now() + milliseconds : 0;
     if (num_waiting(decoder) + decoder.running == 1) {
         Group* only = &decoder.groups[0];
@@ -169,11 +209,18 @@ void run(heedful_decoder& decoder, int milliseconds) {
         if (group.failed) fail("%s", group.message);
 }
 
+void run(heedful_decoder& decoder, int milliseconds) {
+    check_usable(decoder);
+    decoder.failed = guarded([&] { run_groups(decoder, milliseconds); });
+    if (decoder.failed) fail_again();
+}
+
 void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful_options& options) {
     if (!model.ready) fail("the model is not complete");
     if (!model.settings.decoder.layers) fail("the model has no decoder");
     const heedful_options& o = options;
-    if (o.beam < 1 || o.beam > 1 << 12 || o.nbest < 1 || o.nbest > o.beam) fail("beam or nbest is out of range");
+    if (o.beam < 1 || o.beam > 1 << 12) fail("a beam, or the number of samples, is %d, but must be from 1 to %d", o.beam, 1 << 12);
+    if (o.nbest < 1 || o.nbest > o.beam) fail("nbest is %d, but must be from 1 to %d", o.nbest, o.beam);
     if (o.sentences < 1 || o.sentences > 1 << 16) fail("the number of sentences is out of range");
     if (o.threads < 1 || o.threads > 64) fail("the number of threads is out of range");
     if (o.min_length < 0 || o.top_k < 0 || o.no_repeat_ngram < 0) fail("an option is below 0");
@@ -191,29 +238,40 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     }
 }
 
+void free_result(Result* result) {
+    if (!result) return;
+    result->heads.free();
+    result->tokens.free();
+    result->scores.free();
+    result->totals.free();
+    free_zeros(result);
+}
+
 static void free_sentence(Sentence* sentence) {
     sentence->free();
     free_zeros(sentence);
 }
 
 void free_decoder(heedful_decoder& decoder) {
-    if (decoder.groups.size) decoder.pool.close();
+    if (decoder.pool.size()) decoder.pool.close();
     for (Group& group : decoder.groups) {
         for (Sentence* sentence : group.running) free_sentence(sentence);
         group.running.free();
         group.rows.free();
         group.candidates.free();
         group.logits.free();
+        group.text.free();
+        group.seen.free();
+        free_result(group.result);
         if (group.workspace) decoder.model->set->free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
+    for (Sentence* sentence : decoder.with_caches) free_sentence(sentence);
     for (Sentence* sentence : decoder.unused) free_sentence(sentence);
-    for (size_t i = decoder.taken; i < decoder.done.size; i++) {
-        decoder.done[i]->free();
-        free_zeros(decoder.done[i]);
-    }
+    for (size_t i = decoder.taken; i < decoder.done.size; i++) free_result(decoder.done[i]);
     decoder.groups.free();
     decoder.waiting.free();
+    decoder.with_caches.free();
     decoder.unused.free();
     decoder.done.free();
 }
@@ -234,17 +292,14 @@ void cancel(heedful_decoder& decoder, int64_t index) {
     for (size_t i = decoder.next; i < decoder.waiting.size; i++)
         if (decoder.waiting[i]->index == index) {
             decoder.unused.add(decoder.waiting[i]);
-            decoder.waiting.size--;
-            memmove(decoder.waiting.data + i, decoder.waiting.data + i + 1, (decoder.waiting.size - i) * sizeof(Sentence*));
+            remove(decoder.waiting, i);
             return;
         }
     Group* group;
     size_t place;
     if (!find_running(decoder, index, &group, &place)) return;
-    decoder.unused.add(group->running[place]);
-    group->running.size--;
-    memmove(group->running.data + place, group->running.data + place + 1,
-            (group->running.size - place) * sizeof(Sentence*));
+    decoder.with_caches.add(group->running[place]);
+    remove(group->running, place);
     decoder.running--;
 }
 

@@ -30,19 +30,14 @@ struct Result {
     Array<int32_t> heads, tokens;  // per hypothesis: tokens, scores, whether it is finished
     Array<float> scores;
     Array<double> totals;
-
-    void free() {
-        heads.free();
-        tokens.free();
-        scores.free();
-        totals.free();
-    }
 };
+
+void free_result(Result* result);
 
 // Scratch space of the layers; made and known by the code for one instruction set.
 struct Workspace;
 
-// What one thread decodes.
+// What one thread decodes. All that it allocates hangs on it, and is not lost when something fails.
 struct Group {
     heedful_decoder* decoder;
     Workspace* workspace;
@@ -50,6 +45,10 @@ struct Group {
     Array<StepRow> rows;
     Array<Candidate> candidates;  // [row][beam], the largest logit first
     Array<float> logits;          // [row][vocabulary], where options need all of them
+    int64_t steps;  // of sentences, since the beginning
+    Array<int32_t> text;          // what penalties look through, and the tokens in it
+    Array<uint8_t> seen;
+    Result* result;  // what is being written of a sentence that is done
     int steps_gathered;
     char message[256];
     bool failed;
@@ -80,8 +79,8 @@ void advance(Group& group);
 int likeliest_of(const float* logits, int vocabulary, int count, Candidate* found);
 // A token drawn from a row of logits, by a uniform number.
 int32_t draw(const heedful_options& options, const float* logits, int vocabulary, double uniform);
-void write_result(const heedful_options& options, const Sentence& sentence, Result& result);
-bool is_done(const heedful_options& options, const Sentence& sentence);
+void write_result(const heedful_options& options, Sentence& sentence, Result& result);
+bool is_done(const heedful_options& options, Sentence& sentence);
 // The row of the best hypothesis under way, and the tokens of a row.
 int best_row(const Sentence& sentence);
 void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens);
@@ -99,9 +98,12 @@ struct heedful_decoder {
     heedful::Pool pool;
     heedful::Array<heedful::Group> groups;
     heedful::Mutex mutex;  // over all that follows
-    heedful::Array<heedful::Sentence*> waiting, unused;  // those from `next` on wait
+    heedful::Array<heedful::Sentence*> waiting;  // those from `next` on
+    // Sentences that are done: with caches, for the next ones to take over, and without.
+    heedful::Array<heedful::Sentence*> with_caches, unused;
     size_t next, taken;
     heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
     int running;       // sentences that groups have
+    bool failed;       // some sentences are between two steps
     int64_t deadline;  // in milliseconds; 0 for one step
 };

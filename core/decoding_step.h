@@ -215,7 +215,7 @@ inline void insert(Candidate* best, int& count, int most, Candidate found) {
 inline void collect(const float* logits, int first, int columns, Candidate* best, int& count, int most) {
     for (int i = 0; i < columns; i += LANES) {
         const float limit = count < most ? -INFINITY : best[most - 1].logit;
-        Floats x = load(logits + i);
+        Floats x = load_rest(logits, i, columns);
         uint32_t found = above(x, broadcast(limit));
         if (columns - i < LANES) found &= (1u << (columns - i)) - 1;
         for (; found; found &= found - 1) {

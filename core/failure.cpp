@@ -15,6 +15,10 @@ void fail(const char* format, ...) {
     va_start(values, format);
     vsnprintf(own_failure.message, sizeof own_failure.message, format, values);
     va_end(values);
+    fail_again();
+}
+
+void fail_again() {
     if (!own_failure.back) abort();
     longjmp(*own_failure.back, 1);
 }

@@ -16,8 +16,12 @@ Failure& failure();
 
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// Runs a function in this thread; 0, or 1 if it failed.
-template <typename Function> int guarded(Function&& function) {
+// Lets a failure that `guarded` has stopped go on, after what had to be done.
+[[noreturn]] void fail_again();
+
+// Runs a function in this thread; 0, or 1 if it failed. Never inlined: what the function has written before it failed
+// would be in registers of the caller, which are as they were when it began.
+template <typename Function> __attribute__((noinline)) int guarded(Function&& function) {
     jmp_buf here;
     jmp_buf* before = failure().back;
     failure().back = &here;

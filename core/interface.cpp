@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "decoder.h"
+#include "processor.h"
 
 using namespace heedful;
 
@@ -24,21 +27,20 @@ void cancel(heedful_decoder& decoder, int64_t index);
 static const InstructionSet* named(const char* name) {
     if (!strcmp(name, "portable")) return &portable_set;
 #if defined(HEEDFUL_X86)
-    if (!strcmp(name, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2_set;
-    if (!strcmp(name, "avx512-vnni") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return &avx512_set;
+    if (!strcmp(name, "avx2") && processor().avx2) return &avx2_set;
+    if (!strcmp(name, "avx512-vnni") && processor().avx512_vnni) return &avx512_set;
 #endif
     return nullptr;
 }
 
+// Any thread may be the first to ask.
 static const InstructionSet* chosen = nullptr;
 
 const InstructionSet& instruction_set() {
-    const char* const names[] = {"avx512-vnni", "avx2", "portable"};
-    for (const char* name : names)
-        if (!chosen) chosen = named(name);
-    return *chosen;
+    const InstructionSet* found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    for (const char* name : {"avx512-vnni", "avx2", "portable"})
+        if (!found) __atomic_store_n(&chosen, found = named(name), __ATOMIC_RELAXED);
+    return *found;
 }
 
 static void check_ids(const int32_t* ids, int64_t count, int32_t size, const char* what) {
@@ -54,7 +56,7 @@ static int64_t check_lengths(const Stack& stack, const int32_t* lengths, int cou
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         if (lengths[i] < least || int64_t(lengths[i]) + added > most)
-            fail("a text has %d tokens, but the model takes %lld at most", lengths[i], (long long)(most - added));
+            fail("a text has %d tokens, but the model takes from %d to %lld", lengths[i], least, (long long)(most - added));
         sum += lengths[i];
     }
     return sum;
@@ -68,7 +70,7 @@ const char* heedful_instruction_set(void) { return instruction_set().name; }
 
 int heedful_use_instruction_set(const char* name) {
     const InstructionSet* found = named(name);
-    if (found) chosen = found;
+    if (found) __atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
     return !found;
 }
 
@@ -137,6 +139,12 @@ int heedful_decoder_waiting(heedful_decoder* decoder) { return static_cast<int>(
 
 int heedful_decoder_running(heedful_decoder* decoder) { return decoder->running; }
 
+int64_t heedful_decoder_steps(heedful_decoder* decoder) {
+    int64_t steps = 0;
+    for (const Group& group : decoder->groups) steps += group.steps;
+    return steps;
+}
+
 int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, int32_t* sizes) {
     if (decoder->taken == decoder->done.size) return 0;
     const Result& result = *decoder->done[decoder->taken];
@@ -158,8 +166,7 @@ void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* tota
     copy_out(totals, result->totals);
     copy_out(tokens, result->tokens);
     copy_out(scores, result->scores);
-    result->free();
-    free_zeros(result);
+    free_result(result);
     if (decoder->taken == decoder->done.size) decoder->taken = decoder->done.size = 0;
 }
 
@@ -181,7 +188,8 @@ int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* t
 int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens, float* scores) {
     Group* group;
     size_t place;
-    if ((chooses_by_candidates(decoder->options) && !decoder->options.keep_logits) || !find_running(*decoder, index, &group, &place)) return 0;
+    const bool has_logits = decoder->options.keep_logits || !chooses_by_candidates(decoder->options);
+    if (!has_logits || decoder->failed || !find_running(*decoder, index, &group, &place)) return 0;
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;

@@ -79,11 +79,14 @@ HEEDFUL_API heedful_decoder* heedful_decoder_new(heedful_model* model, const hee
 HEEDFUL_API void heedful_decoder_free(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_add(heedful_decoder* decoder, const heedful_request* requests, int count);
 HEEDFUL_API int heedful_decoder_cancel(heedful_decoder* decoder, int64_t index);
-// Decode one token of every sentence, or go on for some milliseconds or until all are done.
+// Decode one token of every sentence, or go on for some milliseconds or until all are done. A decoder that has failed
+// takes no more requests and steps; what is done can be taken.
 HEEDFUL_API int heedful_decoder_step(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_run(heedful_decoder* decoder, int milliseconds);
 HEEDFUL_API int heedful_decoder_waiting(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_running(heedful_decoder* decoder);
+// The steps of all sentences, counted since the beginning.
+HEEDFUL_API int64_t heedful_decoder_steps(heedful_decoder* decoder);
 // The next sentence that is done: its index, how many hypotheses, and the numbers of tokens and of scores in all;
 // 1 if there is one. `heedful_decoder_take` then copies it out.
 HEEDFUL_API int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, int32_t* sizes);

@@ -118,7 +118,7 @@ static void check_stack(const heedful_stack& s) {
     if (s.positions == HEEDFUL_ROTARY && s.key_width % 2) fail("rotary positions need an even key width, not %d", s.key_width);
     if (s.positions == HEEDFUL_RELATIVE_BUCKETS && s.position_rows % 2 == 0) fail("biases by distance have no middle");
     check_size("the segments", s.segments, 0, 1 << 10);
-    check_size("the window", s.window, 0, INT32_MAX);
+    check_size("the window", s.window, 0);
     if (!(s.norm_epsilon >= 0) || !(s.embedding_norm_epsilon >= 0)) fail("a norm's epsilon is below 0");
     if (!isfinite(s.score_scale) || !isfinite(s.embedding_scale)) fail("a scale is not a number");
 }
@@ -166,6 +166,7 @@ static void start_stack(heedful_model& model, const char* name, Stack& stack, co
 static void make_sinusoids(heedful_model& model, Stack& stack) {
     const int scheme = stack.settings.positions, width = model.settings.width;
     if (!stack.settings.layers || (scheme != HEEDFUL_SINUSOIDAL && scheme != HEEDFUL_SINUSOID_HALVES)) return;
+    if (stack.table) return;
     stack.settings.position_rows = model.settings.max_length + 1;
     stack.table = new_zeros<float>(size_t(stack.settings.position_rows) * width);
     for (int row = 0; row < stack.settings.position_rows; row++)
@@ -182,6 +183,7 @@ void start_model(heedful_model& model, const heedful_settings& settings) {
     check_size("max_length times the width", int64_t(s.max_length) * s.width, 1, int64_t(1) << 31);
     check_size("the outputs", s.outputs, 0);
     check_size("the convolution", s.convolution, 0, 1 << 8);
+    if (s.convolution && s.convolution % 2 == 0) fail("a convolution of %d has no middle", s.convolution);
     for (int32_t id : {s.pad, s.start, s.end}) check_size("a special token", id, 0, s.vocabulary - 1);
     check_size("the mask token", s.mask, -1, s.vocabulary - 1);
     if (!s.encoder.layers && !s.decoder.layers) fail("the model has no layers");
@@ -243,13 +245,15 @@ static void read_row(const char* name, const void* data, int type, size_t first,
         bits &= 0x7fffffffu;
         most = bits > most ? bits : most;
     }
-    if (most >= 0x7f800000u) fail("%s holds a number that is infinite or not a number", name);
+    if (most >= 0x7f800000u)
+        fail("%.80s holds a number that is infinite or NaN: the weights are damaged, or training diverged", name);
 }
 
 static void pack_int8_row(Linear& linear, int output, const float* row, int largest_weight) {
     float largest = 0.0f;
     for (int k = 0; k < linear.inputs; k++) largest = fmaxf(largest, fabsf(row[k]));
-    const float scale = largest > 0.0f ? largest / static_cast<float>(largest_weight) : 1.0f;
+    // Of what is smaller than this no scale is left; it becomes zeros.
+    const float scale = largest > 1e-36f ? largest / static_cast<float>(largest_weight) : 1.0f;
     linear.scales[output] = scale;
     int8_t* panel = linear.bytes + size_t(output / PANEL) * PANEL * linear.byte_stride();
     int32_t sum = 0;
@@ -266,16 +270,21 @@ static void pack_fp32_row(Linear& linear, int output, const float* row) {
     for (int k = 0; k < linear.inputs; k++) panel[size_t(k) * PANEL + output % PANEL] = row[k];
 }
 
+// Memory for a tensor; if it came before and was refused, that of the first time.
+template <typename T> static void make_zeros(T*& memory, size_t count) {
+    if (!memory) memory = new_zeros<T>(count);
+}
+
 // `largest_weight` is that of int8, or 0 for fp32.
 static void put_linear(Linear& linear, const char* name, int type, const void* data, int largest_weight) {
     const size_t padded = size_t(linear.panels()) * PANEL;
     if (largest_weight) {
         if (linear.inputs > 1 << 16) fail("%s has %d inputs, too many for int8", name, linear.inputs);
-        linear.bytes = new_zeros<int8_t>(padded * linear.byte_stride());
-        linear.scales = new_zeros<float>(padded);
-        linear.weight_sums = new_zeros<int32_t>(padded);
+        make_zeros(linear.bytes, padded * linear.byte_stride());
+        make_zeros(linear.scales, padded);
+        make_zeros(linear.weight_sums, padded);
     } else {
-        linear.numbers = new_zeros<float>(padded * linear.inputs);
+        make_zeros(linear.numbers, padded * linear.inputs);
     }
     float* row = new_zeros<float>(linear.inputs);
     int failed = guarded([&] {
@@ -285,7 +294,7 @@ static void put_linear(Linear& linear, const char* name, int type, const void* d
         }
     });
     free_zeros(row);
-    if (failed) longjmp(*failure().back, 1);
+    if (failed) fail_again();
 }
 
 void put_tensor(heedful_model& model, const char* name, int type, const int64_t* shape, int axes, const void* data,
@@ -310,7 +319,7 @@ void put_tensor(heedful_model& model, const char* name, int type, const int64_t*
     } else {
         const int64_t row = found->shape[found->axes - 1];
         float** to = found->plain ? found->plain : found->bias_of;
-        *to = new_zeros<float>(rounded_up(count, PANEL));
+        make_zeros(*to, rounded_up(count, PANEL));
         for (uint64_t first = 0; first < count; first += row)
             read_row(name, data, type, first, static_cast<int>(row), *to + first);
     }

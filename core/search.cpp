@@ -47,10 +47,11 @@ static int keep_best(Child* best, int count, int most, const Child& child) {
 }
 
 // Lowers the log-probabilities of tokens that a hypothesis has, and rules out those that would repeat an n-gram.
-static void adjust(const heedful_options& options, const StepRow& row, int vocabulary, float* logits) {
+static void adjust(Group& group, const StepRow& row, int vocabulary, float* logits) {
+    const heedful_options& options = group.decoder->options;
     const Sentence& sentence = *row.sentence;
     const size_t before = sentence.continues ? sentence.source.size + 1 : 0, length = before + sentence.length;
-    Array<int32_t> text = {};
+    Array<int32_t>& text = group.text;
     text.resize(length);
     if (before) {
         memcpy(text.data, sentence.source.data, sentence.source.size * sizeof(int32_t));
@@ -58,20 +59,20 @@ static void adjust(const heedful_options& options, const StepRow& row, int vocab
     }
     walk(sentence, sentence.length, row.row, text.data + before, nullptr);
     if (options.repetition_penalty != 1.0) {
-        Array<uint8_t> seen = {};
+        Array<uint8_t>& seen = group.seen;
+        seen.size = 0;
         seen.resize(vocabulary);
         for (int32_t token : text) {
-            if (seen[token]++) continue;
+            if (seen[token]) continue;
+            seen[token] = 1;
             const float penalised = static_cast<float>(options.repetition_penalty) * row.log_probability(logits[token]);
             logits[token] = penalised + row.log_sum + row.peak;
         }
-        seen.free();
     }
     const size_t n = options.no_repeat_ngram;
     for (size_t start = 0; n && start + n <= length; start++)
         if (!memcmp(text.data + start, text.data + length - (n - 1), (n - 1) * sizeof(int32_t)))
             logits[text[start + n - 1]] = -INFINITY;
-    text.free();
 }
 
 static uint64_t mixed(uint64_t bits) {
@@ -118,14 +119,12 @@ static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t
     Child* best = sentence.children.data;
     int found = 0;
     for (int i = 0; i < count; i++) {
-        const Candidate* candidates = group.candidates.data + (first + i) * beam;
+        group.candidates.reserve(group.rows.size * beam);
+        Candidate* candidates = group.candidates.data + (first + i) * beam;
         int num = rows[i].num_candidates;
         if (!chooses_by_candidates(options)) {
             const int vocabulary = group.decoder->model->settings.vocabulary;
-            group.candidates.reserve(group.rows.size * beam);
-            Candidate* own = group.candidates.data + (first + i) * beam;
-            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, own);
-            candidates = own;
+            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, candidates);
         }
         for (int k = 0; k < num; k++) {
             const float score = rows[i].log_probability(candidates[k].logit);
@@ -199,7 +198,7 @@ void advance(Group& group) {
         const int count = static_cast<int>(last - first);
         if (options.repetition_penalty != 1.0 || options.no_repeat_ngram)
             for (int i = 0; i < count; i++)
-                adjust(options, rows[i], settings.vocabulary, group.logits.data + (first + i) * size_t(settings.vocabulary));
+                adjust(group, rows[i], settings.vocabulary, group.logits.data + (first + i) * size_t(settings.vocabulary));
         if (rows->wanted >= 0)
             force(sentence, rows, count);
         else if (options.sampling)
@@ -211,26 +210,23 @@ void advance(Group& group) {
 }
 
 // The places of ended hypotheses, the best first, the earlier ones first among equals.
-static void rank_ended(const Sentence& sentence, int* order) {
+static const int* rank_ended(Sentence& sentence) {
+    int* order = sentence.order.data;
     for (int i = 0; i < sentence.num_ended; i++) {
         int place = i;
         for (; place > 0 && sentence.ended[order[place - 1]].score < sentence.ended[i].score; place--)
             order[place] = order[place - 1];
         order[place] = i;
     }
+    return order;
 }
 
-bool is_done(const heedful_options& options, const Sentence& sentence) {
-    if (sentence.length > sentence.longest) return true;
-    double kept = -INFINITY;
-    if (sentence.num_ended >= options.nbest) {
-        Array<int> order = {};
-        order.resize(sentence.num_ended);
-        rank_ended(sentence, order.data);
-        kept = sentence.ended[order[options.nbest - 1]].score;
-        order.free();
-    }
-    return sentence.totals[best_row(sentence)] / length_penalty(options, sentence.longest + 1) <= kept;
+bool is_done(const heedful_options& options, Sentence& sentence) {
+    const int best = best_row(sentence);
+    if (sentence.length > sentence.longest || !sentence.running(best)) return true;
+    if (sentence.num_ended < options.nbest) return false;
+    const double kept = sentence.ended[rank_ended(sentence)[options.nbest - 1]].score;
+    return sentence.totals[best] / length_penalty(options, sentence.longest + 1) <= kept;
 }
 
 static void write_hypothesis(Result& result, const Sentence& sentence, int length, int row, double score, bool finished,
@@ -246,21 +242,17 @@ static void write_hypothesis(Result& result, const Sentence& sentence, int lengt
     result.hypotheses++;
 }
 
-void write_result(const heedful_options& options, const Sentence& sentence, Result& result) {
+void write_result(const heedful_options& options, Sentence& sentence, Result& result) {
     const int length = sentence.length - 1, beam = sentence.beam;
     result.index = sentence.index;
     result.hypotheses = 0;
-    Array<int> order = {};
-    order.resize(beam);
-    rank_ended(sentence, order.data);
+    const int* order = rank_ended(sentence);
     for (int i = 0; i < sentence.num_ended && i < options.nbest; i++) {
         const Ended& each = sentence.ended[order[i]];
         write_hypothesis(result, sentence, each.length, each.row, each.score, true, each.end);
     }
-    order.free();
-    Array<double> left = {};
-    left.resize(beam);
-    memcpy(left.data, sentence.totals_before.data, beam * sizeof(double));
+    // The sentence is done: what its hypotheses had before the last step is not needed after this.
+    double* left = sentence.totals_before.data;
     for (int i = 0; i < sentence.num_ended; i++)
         if (sentence.ended[i].length == length) left[sentence.ended[i].row] = -INFINITY;
     while (result.hypotheses < options.nbest) {
@@ -271,7 +263,6 @@ void write_result(const heedful_options& options, const Sentence& sentence, Resu
         write_hypothesis(result, sentence, length, best, left[best] / length_penalty(options, length), false, 0.0f);
         left[best] = -INFINITY;
     }
-    left.free();
     result.num_tokens = static_cast<int>(result.tokens.size);
     result.num_scores = static_cast<int>(result.scores.size);
 }

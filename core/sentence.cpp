@@ -25,6 +25,7 @@ void Sentence::open(const heedful_request& request, const heedful_options& optio
     totals_before.resize(beam);
     children.resize(beam);
     ended.resize(beam);
+    order.resize(beam);
     history.size = 0;
     for (int row = 0; row < beam; row++) {
         tokens[row] = first;
@@ -42,6 +43,7 @@ template <typename T> static void spread(Array<T>& array, size_t rows, size_t be
 
 void Sentence::make_room(int nodes, int layers, size_t key_row, size_t value_row) {
     if (nodes <= places) return;
+    if (nodes > 1 << 29) fail("out of memory");
     const int more = static_cast<int>(rounded_up(nodes > 2 * places ? nodes : 2 * places, 16));
     spread(keys, layers, places * key_row, more * key_row);
     spread(values, layers, places * value_row, more * value_row);
@@ -60,6 +62,25 @@ void Sentence::make_path_room(int positions) {
     other_paths.resize(size_t(beam) * path_room);
 }
 
+template <typename T> static void exchange(T& one, T& other) {
+    T kept = one;
+    one = other;
+    other = kept;
+}
+
+void Sentence::take_caches(Sentence& other) {
+    exchange(keys, other.keys);
+    exchange(values, other.values);
+    exchange(cross_keys, other.cross_keys);
+    exchange(cross_values, other.cross_values);
+    exchange(paths, other.paths);
+    exchange(other_paths, other.other_paths);
+    exchange(place_positions, other.place_positions);
+    exchange(taken, other.taken);
+    exchange(places, other.places);
+    exchange(path_room, other.path_room);
+}
+
 void Sentence::free() {
     source.free();
     prefix.free();
@@ -68,6 +89,7 @@ void Sentence::free() {
     totals_before.free();
     history.free();
     ended.free();
+    order.free();
     children.free();
     for (Array<float>* each : {&keys, &values, &cross_keys, &cross_values}) each->free();
     for (Array<int32_t>* each : {&paths, &other_paths, &place_positions}) each->free();

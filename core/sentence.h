@@ -44,6 +44,7 @@ struct Sentence {
     Array<double> totals, totals_before;  // -inf: the row is empty
     Array<Step> history;    // [step][row]
     Array<Ended> ended;
+    Array<int> order;       // of the ended ones, the best first
     Array<Child> children;
 
     int position, places;  // of the coming step; room for so many nodes
@@ -60,6 +61,8 @@ struct Sentence {
     // Room in the cache for so many nodes.
     void make_room(int nodes, int layers, size_t key_row, size_t value_row);
     void make_path_room(int positions);
+    // Takes over the caches of another one, which is done.
+    void take_caches(Sentence& other);
     void free();
     bool running(int row) const { return totals[row] > -INFINITY; }
 };

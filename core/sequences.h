@@ -42,15 +42,39 @@ struct Pairs {
     float *scores, *alignment;
 };
 
+// What is needed of the pairs that are scored together.
+struct ScoringWork : DecodingWork {
+    Array<float> cross_keys, cross_values;
+    Array<size_t> starts;
+    Array<int32_t> read, wanted;
+
+    void free() {
+        DecodingWork::free();
+        for (Array<float>* each : {&cross_keys, &cross_values}) each->free();
+        for (Array<int32_t>* each : {&read, &wanted}) each->free();
+        starts.free();
+    }
+};
+
+// Calls a function with a workspace that is freed even if it fails.
+template <typename Space, typename Function> inline void with_work(Pool* pool, Function&& function) {
+    Space work = {};
+    work.pool = pool;
+    int failed = guarded([&] { function(work); });
+    work.free();
+    if (failed) fail_again();
+}
+
 // Scores a few pairs; a model without an encoder scores the targets alone, each after its `source`'s only token.
-inline void score_pairs(DecodingWork& work, const heedful_model& model, int count, const Pairs& pairs) {
+inline void score_pairs(ScoringWork& work, const heedful_model& model, int count, const Pairs& pairs) {
     const int width = model.settings.width;
     const Stack &encoder = model.encoder, &decoder = model.decoder;
     const size_t key_row = decoder.key_row(), value_row = decoder.value_row();
     const bool translates = decoder.has_cross;
-    Array<float> cross_keys = {}, cross_values = {};
-    Array<size_t> starts = {};
-    Array<int32_t> read = {}, wanted = {};
+    Array<float>&cross_keys = work.cross_keys, &cross_values = work.cross_values;
+    Array<size_t>& starts = work.starts;
+    Array<int32_t>&read = work.read, &wanted = work.wanted;
+    cross_keys.size = cross_values.size = starts.size = read.size = wanted.size = 0;
     int rows = 0;
     if (translates) {
         work.sequences.size = 0;
@@ -107,40 +131,32 @@ inline void score_pairs(DecodingWork& work, const heedful_model& model, int coun
             embed(decoder, width, read[each.first_row + place], 0, place, x[each.first_row + place]);
     run_blocks(work, decoder, x, rows, width, true, false);
     token_scores(work, model, x, rows, wanted.data, pairs.scores);
-    cross_keys.free();
-    cross_values.free();
-    starts.free();
-    read.free();
-    wanted.free();
 }
 
 inline void score(heedful_model& model, Pool* pool, int count, const int32_t* sources, const int32_t* source_lengths,
                   const int32_t* targets, const int32_t* target_lengths, float* scores, float* alignment) {
-    DecodingWork work = {};
-    work.pool = pool;
     const bool translates = model.decoder.has_cross;
-    for (int first = 0, last; first < count; first = last) {
-        Pairs pairs = {sources, source_lengths + first, targets, target_lengths + first, scores, alignment};
-        int tokens = 0;
-        for (last = first; last < count && (last == first || tokens < TOKENS_AT_A_TIME); last++) {
-            const int rows = target_lengths[last] + translates;
-            tokens += source_lengths[last] + rows;
-            sources += source_lengths[last];
-            targets += target_lengths[last];
-            scores += rows;
-            if (alignment) alignment += size_t(rows) * source_lengths[last];
+    with_work<ScoringWork>(pool, [&](ScoringWork& work) {
+        for (int first = 0, last; first < count; first = last) {
+            Pairs pairs = {sources, source_lengths + first, targets, target_lengths + first, scores, alignment};
+            int tokens = 0;
+            for (last = first; last < count && (last == first || tokens < TOKENS_AT_A_TIME); last++) {
+                const int rows = target_lengths[last] + translates;
+                tokens += source_lengths[last] + rows;
+                sources += source_lengths[last];
+                targets += target_lengths[last];
+                scores += rows;
+                if (alignment) alignment += size_t(rows) * source_lengths[last];
+            }
+            score_pairs(work, model, last - first, pairs);
         }
-        score_pairs(work, model, last - first, pairs);
-    }
-    work.free();
+    });
 }
 
 // What an encoder makes of texts: every token's vector, or one vector per text (pooling 1: the first token's, 2: the
 // mean), and with a head its answers to those.
-inline void encode(heedful_model& model, Pool* pool, int count, const int32_t* ids, const int32_t* segments,
-                   const int32_t* lengths, int pooling, int head, float* output) {
-    DecodingWork work = {};
-    work.pool = pool;
+inline void encode_texts(StackWork& work, const heedful_model& model, int count, const int32_t* ids,
+                         const int32_t* segments, const int32_t* lengths, int pooling, int head, float* output) {
     const int width = model.settings.width, outputs = head ? model.output.outputs : width;
     for (int first = 0, last; first < count; first = last) {
         int rows = 0;
@@ -190,7 +206,13 @@ inline void encode(heedful_model& model, Pool* pool, int count, const int32_t* i
         }
         output += size_t(rows) * outputs;
     }
-    work.free();
+}
+
+inline void encode(heedful_model& model, Pool* pool, int count, const int32_t* ids, const int32_t* segments,
+                   const int32_t* lengths, int pooling, int head, float* output) {
+    with_work<StackWork>(pool, [&](StackWork& work) {
+        encode_texts(work, model, count, ids, segments, lengths, pooling, head, output);
+    });
 }
 
 }  // namespace ISA

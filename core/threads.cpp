@@ -55,7 +55,23 @@ static void start(Condition* condition) { pthread_cond_init(condition, nullptr);
 static void wake_all(Condition* condition) { pthread_cond_broadcast(condition); }
 #endif
 
+// How often this process and those before it have been forked. A fork has no thread but the one that made it: those of
+// a pool are gone, and nobody must wait for them.
+static int forks = 0;
+
+#if !defined(_WIN32)
+static void count_fork() { forks++; }
+static void watch_forks() { pthread_atfork(nullptr, nullptr, count_fork); }
+#endif
+
+bool Pool::alone() const { return size_ == 1 || forks_ != forks; }
+
 void Pool::open(int size) {
+#if !defined(_WIN32)
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+#endif
+    forks_ = forks;
     start(&mutex_);
     start(&wake_);
     state_ = round_ = 0;
@@ -66,6 +82,7 @@ void Pool::open(int size) {
 }
 
 void Pool::close() {
+    if (forks_ != forks) return;
     lock(&mutex_);
     __atomic_store_n(&closing_, 1, __ATOMIC_SEQ_CST);
     wake_all(&wake_);
@@ -100,7 +117,7 @@ bool Pool::work_on(uint32_t round) {
 }
 
 void Pool::run(Part part, void* work, int parts) {
-    if (size_ == 1 || parts == 1) {
+    if (alone() || parts == 1) {
         for (int each = 0; each < parts; each++) part(work, each);
         return;
     }

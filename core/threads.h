@@ -42,11 +42,13 @@ class Pool {
     void serve();
 
   private:
+    bool alone() const;
     bool take(uint32_t round, int* part);
     bool work_on(uint32_t round);
     void wait_for(uint32_t round);
 
     int size_ = 1;
+    int forks_ = 0;  // that had been when it was opened
     Thread threads_[64];
     Mutex mutex_;
     Condition wake_;

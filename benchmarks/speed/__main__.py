@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heedful.machine.memory import keep_freed_memory
 
-PROGRAMS = ("limits", "training", "translation", "scaling", "decode_parts", "report")
+PROGRAMS = ("limits", "training", "translation", "engine", "scaling", "report")
 
 
 def main() -> None:
@@ -18,7 +18,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="heedful bench", description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="NAME", help=f"of {', '.join(PROGRAMS)}; all, if none is named")
     parser.add_argument("--quick", action="store_true", help="tiny settings, to see that everything runs")
-    parser.add_argument("--model", type=Path, help="a trained translation model, in place of random weights")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        help="a trained translation model, in place of random weights; for engine, of those of d=128",
+    )
     options = parser.parse_args()
     for name in options.programs:
         if name not in PROGRAMS:
@@ -30,7 +34,7 @@ def main() -> None:
     for name in options.programs or PROGRAMS:
         print(f"== {name}", flush=True)
         program = importlib.import_module(f"benchmarks.speed.{name}")
-        if name == "translation":
+        if name in ("translation", "engine"):
             program.main(options.quick, options.model)
         else:
             program.main(options.quick)

@@ -19,7 +19,10 @@ ANY_LENGTH, MEAN_LENGTH = (0, 64), (14, 14)
 
 @dataclass(frozen=True)
 class Setup:
-    """How a system is started: driver, environment, threads of a process, processes, arguments of `load`, batch."""
+    """How a system is started: driver, environment, threads of a process, processes, arguments of `load`, batch.
+
+    `variables` are those of the process's environment, `words` say it for a table.
+    """
 
     driver: str
     environment: str
@@ -28,6 +31,7 @@ class Setup:
     batch: int
     replicas: int = 1
     words: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -43,7 +47,8 @@ class Contender:
     def start(self) -> None:
         """Start the processes and load the model in each."""
         setup = self.setup
-        self.peers = [Peer(setup.driver, setup.environment, setup.threads) for _ in range(setup.replicas)]
+        variables = dict(setup.variables)
+        self.peers = [Peer(setup.driver, setup.environment, setup.threads, variables) for _ in range(setup.replicas)]
         try:
             for peer in self.peers:
                 self.versions = peer.ask("load", **setup.arguments)["versions"]
@@ -51,11 +56,11 @@ class Contender:
             self.stop()
             raise
 
-    def seconds(self, sources: list[list[int]], batch: int | None = None) -> float:
+    def seconds(self, sources: list[list[int]], batch: int | None = None, beam: int = BEAM) -> float:
         """Translate all, and give the time that it took."""
         count = len(self.peers)
         shortest, longest = self.lengths
-        settings = {"batch": batch or self.setup.batch, "beam": BEAM, "shortest": shortest, "longest": longest}
+        settings = {"batch": batch or self.setup.batch, "beam": beam, "shortest": shortest, "longest": longest}
         started = time.perf_counter()
         for number, peer in enumerate(self.peers):
             peer.send("translate", sources=sources[number::count], **settings)

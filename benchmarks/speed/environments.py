@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +13,12 @@ from pathlib import Path
 from heedful.machine.devices import available_cores
 
 FOLDER = Path(__file__).parents[1] / "environments"
-TORCH = "torch==2.13.0"
+TORCH, CTRANSLATE2 = "torch==2.13.0", "ctranslate2==4.8.4"
 PACKAGES = {
-    "ctranslate2": ["ctranslate2==4.8.4"],
-    "huggingface": [TORCH, "transformers==5.22.2", "safetensors==0.8.0"],
+    # Without torch, which it would import, and so start later.
+    "ctranslate2": [CTRANSLATE2, "tokenizers==0.23.3"],
+    # CTranslate2 is for its converter, which needs the two others.
+    "huggingface": [TORCH, CTRANSLATE2, "transformers==5.22.2", "safetensors==0.8.0"],
     # It needs importlib_metadata, which its package does not name.
     "joeynmt": [TORCH, "joeynmt==2.3.0", "importlib_metadata==10.2.0", "setuptools==80.10.2", "safetensors==0.8.0"],
     "x-transformers": [TORCH, "x-transformers==2.31.10"],
@@ -26,7 +29,7 @@ class NotInstallableError(Exception):
     """An environment that cannot be made; the text says why."""
 
 
-def make_all() -> None:
+def make_all(names: Iterable[str] = PACKAGES) -> None:
     """Make those that are not there side by side; who asks for one that cannot be made is told why then."""
 
     def make(name: str) -> None:
@@ -34,7 +37,7 @@ def make_all() -> None:
             python_of(name)
 
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(make, PACKAGES))
+        list(pool.map(make, names))
 
 
 def python_of(name: str) -> Path:

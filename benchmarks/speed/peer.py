@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.speed.environments import python_of
+from benchmarks.speed.process_tree import peaks
 
 DRIVERS = Path(__file__).parent / "drivers"
 LOGS = Path(__file__).parents[1] / "environments"
@@ -19,9 +22,11 @@ class PeerError(Exception):
 
 
 class Peer:
-    """A running driver; `threads` is set for every library in it before it starts."""
+    """A running driver; `threads` and `variables` are set for every library in it before it starts."""
 
-    def __init__(self, driver: str, environment: str, threads: int) -> None:
+    def __init__(
+        self, driver: str, environment: str, threads: int, variables: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.name = driver
         python = python_of(environment)
         settings = {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "MKL", "OPENBLAS")}
@@ -34,7 +39,7 @@ class Peer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env={**os.environ, **settings},
+            env={**os.environ, **settings, **variables},
             text=True,
             encoding="utf-8",
         )
@@ -62,7 +67,7 @@ class Peer:
 
     def peak_megabytes(self) -> float:
         """The largest resident memory that the driver and its processes have had, summed."""
-        return sum(map(_peak_megabytes, _with_children(self.process.pid)))
+        return sum(peaks(self.process.pid).values())
 
     def close(self) -> None:
         """End the driver."""
@@ -75,19 +80,3 @@ class Peer:
             self.process.wait()
         self.process.stdout.close()
         self.log.close()
-
-
-def _with_children(pid: int) -> list[int]:
-    found = [pid]
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in file.read_text().split():
-            found += _with_children(int(child))
-    return found
-
-
-def _peak_megabytes(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:  # it has ended meanwhile, or this system has no such file
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)

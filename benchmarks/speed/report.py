@@ -1,4 +1,4 @@
-"""docs/performance.md with its charts, and docs/decode-core.md, made of the latest result files."""
+"""docs/performance.md with its charts, made of the latest result files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ def main(quick: bool) -> None:
     parts += [SECTIONS[name](rows, folder / "images") for name, rows in found.items() if rows]
     (folder / "performance.md").write_text("\n".join(parts), encoding="utf-8", newline="\n")
     print(f"written: {folder / 'performance.md'}")
-    parts_of_a_step = read("decode_parts", quick)
-    if parts_of_a_step:
-        text = f"{DECODE_CORE}\n{decode_parts_section(parts_of_a_step, folder / 'images')}"
-        (folder / "decode-core.md").write_text(text, encoding="utf-8", newline="\n")
-        print(f"written: {folder / 'decode-core.md'}")
 
 
 def read(name: str, quick: bool) -> Rows:
     """The rows of a result file, if there is one."""
-    file = results.RESULTS / f"{name_of(name, quick)}.json"
+    stem = name if name == "int8_bleu" else name_of(name, quick)
+    file = results.RESULTS / f"{stem}.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
 
 
@@ -55,14 +51,21 @@ def find(rows: Rows, **wanted: Any) -> dict[str, Any] | None:
     return next((row for row in rows if all(row.get(key) == value for key, value in wanted.items())), None)
 
 
+def reached(row: dict[str, Any], key: str) -> bool:
+    """Whether a row's value is what its goal says."""
+    if row[key] == "-":
+        return True
+    relation, bound = row[key].split()
+    return bool(row["value"] >= float(bound) if relation == ">=" else row["value"] <= float(bound))
+
+
 def goals_section(rows: Rows) -> str:
     """What this project sets out to reach, and what of it is reached."""
-    lines = []
-    for row in rows:
-        if row["required"] != "-":
-            relation, bound = row["required"].split()
-            reached = row["value"] >= float(bound) if relation == ">=" else row["value"] <= float(bound)
-            lines.append([row["measure"], number(row), row["required"], "yes" if reached else "**no**"])
+    lines = [
+        [row["measure"], number(row), row["required"], "yes" if reached(row, "required") else "**no**"]
+        for row in rows
+        if row["required"] != "-"
+    ]
     return "## Goals\n\n" + table(["", "measured", "goal", "reached"], lines)
 
 
@@ -173,29 +176,40 @@ def scaling_section(rows: Rows, images: Path) -> str:
     return "\n".join(text)
 
 
-def decode_parts_section(rows: Rows, images: Path) -> str:
-    """The parts of a step."""
-    text = ["## Where the time of a decoding step goes\n", origin(rows), DECODE_PARTS]
-    columns = [(precision, batch) for precision in distinct(rows, "precision") for batch in distinct(rows, "batch")]
-    for size in distinct(rows, "size"):
-        lines = []
-        for part in distinct(rows, "part"):
-            cells = [find(rows, size=size, precision=each, batch=batch, part=part) for each, batch in columns]
-            lines.append([part, *(number(cell) for cell in cells)])
-            if cells[0] and "bandwidth_share" in cells[0]:
-                shares = (f"{cell['bandwidth_share']:.0f} %" if cell else "" for cell in cells)
-                lines.append(["... its weights, of the memory bandwidth", *shares])
-        text += [table([f"{size}, ms", *(f"{each}, batch {batch}" for each, batch in columns)], lines)]
-    return "\n".join(text)
+def engine_section(rows: Rows, images: Path) -> str:
+    """The engine beside others."""
+    lines = []
+    for row in rows:
+        either = [figures(row[side], row["figures_in"]) if side in row else "" for side in ("ours", "theirs")]
+        value = f"{row['value']:,.4g}{'' if row['unit'] == 'x' else ' ' + row['unit']}"
+        goals = [row["required"], row["aim"], "yes" if reached(row, "required") else "**no**"]
+        lines.append([row["what"], row["against"], row.get("setting", ""), *either, value, *goals])
+    heads = ["", "beside", "its best setting", "heedful", "the other", "ratio", "goal", "aim", "reached"]
+    return "\n".join(["## heedful's engine\n", origin(rows), ENGINE, table(heads, lines)])
+
+
+def figures(each: list[float], unit: str) -> str:
+    """A median, the lowest and the highest."""
+    median, low, high = (f"{value:,.4g}" for value in each)
+    return f"{median} ({low} - {high}) {unit}"
+
+
+def int8_section(rows: Rows, images: Path) -> str:
+    """What rounding to 8 bits costs."""
+    lines = [
+        [row["measure"], f"{row['value']:+.2f}" if "difference" in row["measure"] else number(row)] for row in rows
+    ]
+    return "\n".join(["## BLEU with weights of 8 bits\n", origin(rows), table(["", "BLEU"], lines)])
 
 
 SECTIONS = {
     "limits": limits_section,
     "training": training_section,
+    "engine": engine_section,
     "translation": translation_section,
     "translation_trained": translation_section,
+    "int8_bleu": int8_section,
     "scaling": scaling_section,
-    "decode_parts": decode_parts_section,
 }
 
 INTRODUCTION = """# Performance
@@ -220,17 +234,11 @@ write as many tokens, and slow systems fewer sentences. With trained weights all
 For heedful the start is that of its command, `heedful translate`; for the others that of a program which
 imports the package, loads the model and translates.
 """
-DECODE_CORE = """# What a compiled decode core could gain
-
-A step of beam search is matrix products, attention, the cache, softmax and top-k, and the Python that calls them. The
-table has the time of each, and beside it the whole step of CTranslate2, which is such a core.
-
-How to read it. A core in C++ would take away "Python, search and all else", and most of the passes over memory between
-the operations: norms, the rounding and scaling of int8 rows, the masks of the cache. It would not take away the
-matrix products, which call the same kind of kernel. So the whole step less the matrix products is the most that it
-could gain; at batch 1 of a narrow model that is most of a step, at batch 64 of a wide one little of it.
-"""
-DECODE_PARTS = """\
-Beam 5, sources of 15 tokens, one thread, the steps from the 9th token to the 25th. The parts are timed while the steps
-are taken, all in one run, and add up to the whole step; CTranslate2's is the difference of a long and a short run.
+ENGINE = """\
+The same weights for all, beam 5 without a length penalty unless something else is said, all cores. A ratio is how many
+times as fast heedful is; of memory, how many times as much it takes. CTranslate2 and Hugging Face have the best of
+several settings, for each row anew. "tokenizers and CTranslate2" is a program of a few lines,
+`benchmarks/speed/drivers/ctranslate2_lines.py`, beside `heedful translate MODEL --precision int8`: both read lines of
+text and write lines of text, and what is measured is the whole command. Memory is the largest resident memory of all
+its processes. Before the GPT is measured, all three systems must give the same text with the same log-probability.
 """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ import torch
 from benchmarks import results
 from benchmarks.speed.limits import name_of
 from benchmarks.speed.sizes import QUICK, SMALL, TINY, Size
+from heedful.core.model import CoreModel
 from heedful.decoding import DecodingOptions, Request, decode
 from heedful.layers.attention import Scoring, attend_explicit, attend_fused
-from heedful.layers.tree_cache import TreeCache
 from heedful.machine.devices import one_thread
+from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
@@ -32,6 +35,8 @@ LONGEST_EXPLICIT = 2048
 TOKENS = 8192
 # The length of the sentences of batches.
 SENTENCE = 15
+# Steps before and after a length that are measured for it.
+NEAR = 8
 
 
 def main(quick: bool) -> None:
@@ -42,7 +47,7 @@ def main(quick: bool) -> None:
     parts = (
         ("attention, forward and backward", "length", attention(lengths), "ms"),
         (f"training step, {tokens} tokens a side, {tiny.name}", "length", training(tiny, lengths, tokens), "s"),
-        (f"decoding step, 1 sentence, {small.name}", "length", cached(small, lengths), "ms"),
+        (f"decoding step, 1 sentence, {small.name}", "length", stepping(small, lengths), "ms"),
         (f"training, sentences of {SENTENCE}, {small.name}", "batch", by_batch(small, batches), "target tokens/s"),
         (f"decoding, beam 5, {small.name}", "batch", decoding(small, batches), "sentences/s"),
     )
@@ -121,35 +126,36 @@ def _gradients(model: EncoderDecoder, sentences: int, length: int) -> Callable[[
     return lambda: torch.autograd.grad(translation_loss(model, batch, 0.1)[0], parameters)
 
 
-def cached(size: Size, lengths: tuple[int, ...]) -> Figures:
-    """Milliseconds of one step of 5 beams, with so many positions in the cache that they have in common."""
+def stepping(size: Size, lengths: tuple[int, ...]) -> Figures:
+    """Milliseconds of one step of 5 beams where the text has so many tokens, all in one text."""
+    most = lengths[-1] + NEAR
+    model = engine_model(size, most + 1)
+    options = DecodingOptions(beam=5, length_penalty=0.0, min_length=most, max_length=most)
+    scheduler = model.new_scheduler(options, 1)
+    # Who watches gets one step at a time.
+    scheduler.add([Request(0, [3] * SENTENCE)], lambda progress: True)
+    taken = []
+    while not scheduler.idle:
+        started = time.perf_counter()
+        scheduler.step()
+        taken.append(1e3 * (time.perf_counter() - started))
+    for length in lengths:
+        yield "heedful", length, float(np.median(taken[length - NEAR : length + NEAR]))
+
+
+def engine_model(size: Size, longest: int) -> CoreModel:
+    """A model of that size with random weights, in the engine, on one thread."""
     model = build(size).eval()
-    tokens = torch.full((5,), 3)
-    with torch.inference_mode():
-        prefilled = model.prefill(torch.full((1, 16), 3), torch.tensor([16]))
-        for length in lengths:
-            state = model.new_state(1, 5, 16, length)
-            state.insert([0], prefilled, [0])
-
-            def once(cache: TreeCache = state.cache, state: Any = state, length: int = length) -> None:
-                share_path(cache, length - 1)
-                model.step(tokens, state)
-
-            yield "heedful", length, 1e3 * median_seconds(once, 9)
-
-
-def share_path(cache: TreeCache, length: int) -> None:
-    """Let all beams of the first sentence have the same history, of so many positions."""
-    cache.make_room(length)
-    cache.paths_NQS[0] = False
-    cache.paths_NQS[0, :, :length] = True
-    cache.key_positions_NS[0, :length] = torch.arange(length)
-    cache.positions_N[0], cache.used = length, length
+    with tempfile.TemporaryDirectory() as name:
+        save_model_folder(Path(name), model, None, ModelConfig("encoder_decoder", "translation", model.config), "")
+        found = CoreModel(Path(name), "encoder_decoder", model.config, int8=False, max_length=longest)
+    found.threads = 1
+    return found
 
 
 def decoding(size: Size, batches: tuple[int, ...]) -> Figures:
     """Sentences a second, each with as many target tokens as source tokens."""
-    model = build(size).eval()
+    model = engine_model(size, SENTENCE + 1)
     draw = np.random.default_rng(1)
     options = DecodingOptions(beam=5, length_penalty=0.0, min_length=SENTENCE, max_length=SENTENCE)
     for batch in batches:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -14,33 +13,28 @@ import sacrebleu
 
 from benchmarks import results
 from benchmarks.speed.contender import ANY_LENGTH, MEAN_LENGTH, Contender, Setup, first_translation_seconds, start_all
-from benchmarks.speed.corpus import WORK, Corpus, load_corpus
+from benchmarks.speed.corpus import Corpus, load_corpus
 from benchmarks.speed.environments import NotInstallableError, make_all
 from benchmarks.speed.limits import name_of
 from benchmarks.speed.measuring import Measured, interleaved
 from benchmarks.speed.peer import PeerError
 from benchmarks.speed.random_model import random_model
+from benchmarks.speed.setups import ctranslate2_setups, ctranslate2_single, exported, fastest, heedful_setup
 from benchmarks.speed.sizes import BASE, QUICK, SMALL
-from heedful.interop.ctranslate2_export import export_folder
 from heedful.machine.devices import available_cores
 from heedful.model_folder import load_model_folder
-from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE
 from heedful.text.tokenizer import Tokenizer
 
 COMMAND = "heedful bench translation"
 # With random weights, what is slow gets fewer sentences, the first ones: one of so many.
-SHARES = {"heedful": 2, "CTranslate2 float32": 2, "Hugging Face generate": 8, "JoeyNMT search": 16}
+SHARES = {"heedful, torch engine": 4, "Hugging Face generate": 8, "JoeyNMT search": 16}
 # Width -> sentences, sentences one by one, rounds.
 AMOUNTS = {256: (512, 6, 3), 512: (512, 6, 3), 32: (24, 2, 1)}
-# Sentences by which the best setting is found, two batches of the largest size, and how often; the best time counts.
-PART, LOOKS = 128, 2
+# Sentences by which the best setting is found: two batches of the largest size.
+PART = 128
 OURS = {"heedful": "fp32", "heedful int8": "int8"}
-BESIDE_HUGGING_FACE = [(ours, "Hugging Face generate") for ours in OURS]
-# Width -> which of ours, and beside whom -> what is required.
-REQUIRED = {
-    256: {("heedful int8", "CTranslate2 int8"): 0.8, **dict.fromkeys(BESIDE_HUGGING_FACE, 2.5)},
-    512: {("heedful int8", "CTranslate2 int8"): 1.0, **dict.fromkeys(BESIDE_HUGGING_FACE, 2.5)},
-}
+# By how much either is to be ahead; what is required beside CTranslate2 is measured by `heedful bench engine`.
+REQUIRED = {"Hugging Face generate": 2.5}
 
 
 def main(quick: bool, model: Path | None = None) -> None:
@@ -97,7 +91,7 @@ class Comparison:
         failed: dict[str, Exception] = {}
         for name, choices in self._setups().items():
             try:
-                contenders[name] = Contender(self._best(name, choices), self.lengths)
+                contenders[name] = Contender(fastest(choices, self.lengths, self._sentences(name)[:PART]), self.lengths)
             except (PeerError, NotInstallableError) as error:
                 failed[name] = error
         failed |= start_all(contenders)
@@ -109,24 +103,11 @@ class Comparison:
     def _setups(self) -> dict[str, list[Setup]]:
         """Every system, with the settings of which the best is taken."""
         cores, model = available_cores(), str(self.folder)
-        setups = {}
-        for name, precision in OURS.items():
-            arguments: dict[str, Any] = {"model": model, "workers": cores, "precision": precision}
-            words = f"{cores} workers, batch {DEFAULT_BATCH_SIZE}"
-            setups[name] = [Setup("heedful_translation", "heedful", 1, arguments, DEFAULT_BATCH_SIZE, words=words)]
-        made = self._exported()
+        setups = {name: [heedful_setup(self.folder, precision, cores)] for name, precision in OURS.items()}
+        setups["heedful, torch engine"] = [heedful_setup(self.folder, "fp32", cores, "torch")]
         for precision in ("int8", "float32"):
-            setups[f"CTranslate2 {precision}"] = [
-                Setup(
-                    "ctranslate2_translation",
-                    "ctranslate2",
-                    intra,
-                    {"model": made, "inter_threads": inter, "intra_threads": intra, "precision": precision},
-                    batch,
-                    words=f"inter {inter}, intra {intra}, batch {batch}",
-                )
-                for inter, intra, batch in ((cores, 1, 32), (cores, 1, 64), (1, cores, 64))
-            ]
+            made = exported(self.folder, precision)
+            setups[f"CTranslate2 {precision}"] = ctranslate2_setups(made, precision, cores)
         setups["Hugging Face generate"] = [
             Setup(
                 "huggingface_translation",
@@ -144,28 +125,6 @@ class Comparison:
         setups["JoeyNMT search"] = [Setup("joeynmt_translation", "joeynmt", cores, arguments, 32, words=words)]
         return setups
 
-    def _exported(self) -> str:
-        """In fp32, so that it can be verified; CTranslate2 rounds the weights itself when it loads them as int8."""
-        out = WORK / f"{self.folder.name}-ctranslate2"
-        if out.exists():
-            shutil.rmtree(out)
-        export_folder(self.folder, out)
-        return str(out)
-
-    def _best(self, name: str, choices: list[Setup]) -> Setup:
-        """The fastest of a system's settings, by a few looks at each after another one that warms up."""
-        if len(choices) == 1:
-            return choices[0]
-        part = self._sentences(name)[:PART]
-        times = {}
-        for number, setup in enumerate(choices):
-            contender = Contender(setup, self.lengths)
-            contender.start()
-            contender.seconds(part[:8])
-            times[number] = min(contender.seconds(part) for _ in range(LOOKS))
-            contender.stop()
-        return choices[min(times, key=times.__getitem__)]
-
     def _sentences(self, name: str) -> list[list[int]]:
         return self.sources if self.trained else self.sources[: self.many // SHARES.get(name, 1)]
 
@@ -177,14 +136,13 @@ class Comparison:
             },
             self.rounds,
         )
-        required = REQUIRED.get(self.width, {})
         for name, speed in speeds.items():
             contender = contenders[name]
             details = {"setting": contender.setup.words, "peer_versions": contender.versions}
             self._add(name, "speed", speed, "sentences/s", **details)
-            for ours in OURS if name not in OURS else ():
+            for ours in OURS if not name.startswith("heedful") else ():
                 ratio = speeds[ours].median / speed.median
-                bar = f">= {required[ours, name]}" if (ours, name) in required else "-"
+                bar = f">= {REQUIRED[name]}" if name in REQUIRED and not self.trained else "-"
                 self._add(name, f"{ours} / this", ratio, "x", required=bar)
             length = sum(map(len, contender.outputs)) / len(contender.outputs)
             self._add(name, "output speed", speed.median * length, "tokens/s")
@@ -200,7 +158,7 @@ class Comparison:
             self._add(name, "BLEU", bleu, f"{len(outputs)} sentences")
             if name == "heedful int8":
                 self._add(name, "BLEU lost by int8", reference - bleu, "points", "<= 0.2")
-            elif name != "heedful" and "int8" not in name:
+            elif not name.startswith("heedful") and "int8" not in name:
                 self._add(name, "BLEU, distance to heedful's", abs(reference - bleu), "points", "<= 0.1")
 
     def _bleu(self, outputs: list[list[int]]) -> float:
@@ -213,13 +171,13 @@ class Comparison:
         cores = available_cores()
         single: dict[str, Setup] = {}
         for name, setup in running.items():
-            if name in OURS:
+            if name.startswith("CTranslate2"):
+                model, precision = Path(setup.arguments["model"]), setup.arguments["precision"]
+                single |= {f"{name}, {each.words}": each for each in ctranslate2_single(model, precision, cores)}
+            elif name.endswith("torch engine"):
                 single[name] = replace(setup, arguments={**setup.arguments, "workers": 1}, words="1 thread")
-            elif name.startswith("CTranslate2"):
-                for intra in sorted({1, cores}):
-                    arguments = {**setup.arguments, "inter_threads": 1, "intra_threads": intra}
-                    place = f"{name}, {intra} threads"
-                    single[place] = replace(setup, threads=intra, arguments=arguments, words=f"{intra} threads")
+            elif name in OURS:
+                single[name] = replace(setup, words=f"{cores} threads")
             else:
                 arguments = {**setup.arguments, "threads": cores}
                 single[name] = replace(setup, threads=cores, arguments=arguments, replicas=1, words=f"{cores} threads")
@@ -237,17 +195,15 @@ class Comparison:
 
     def _first(self, running: dict[str, Setup]) -> None:
         """From process start to first translation; for heedful by its own command."""
-        measures = {"heedful translate": self._first_by_command, "import torch": lambda: _seconds("-c", "import torch")}
+        measures = {"heedful translate": self._first_by_command}
         for name, setup in running.items():
-            if name not in OURS:
+            if not name.startswith("heedful"):
                 one = replace(setup, replicas=1)
                 measures[name] = lambda s=one: first_translation_seconds(s, self.lengths, self.sources[0])  # type: ignore[misc]
         # All have been started before, so that what they read is in memory.
         times = interleaved(measures, max(1, self.rounds - 1), warm=True)
         for name, each in times.items():
             self._add(name, "start to first translation", each, "s")
-        beyond = times["heedful translate"].median - times["import torch"].median
-        self._add("heedful translate", "start beyond import torch", beyond, "s", "<= 0.5")
         for option in ("--help", "--version"):
             answer = interleaved({option: lambda o=option: _seconds("-m", "heedful", o)}, self.rounds)[option]
             self._add(f"heedful {option}", "time to answer", answer, "s", "<= 0.3")

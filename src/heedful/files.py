@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.storage import TEMPORARY, writing
+from heedful.weights_seal import seal, unsealed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,10 +84,11 @@ def _write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Replace a safetensors file in one step."""
+def write_weights(path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None) -> None:
+    """Replace a model's weights in one step; they bear their checksum, and that of the model's tokenizer.json."""
     with _replacing_our_own(path, bytes_of(tensors)) as temporary:
-        save_tensors(temporary, tensors, metadata)
+        save_tensors(temporary, tensors, unsealed(tokenizer))
+        seal(temporary)
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -124,6 +126,11 @@ def new_folder(out: Path) -> Iterator[Path]:
         raise
 
 
+def file_version(status: os.stat_result) -> tuple[int, int, int]:
+    """What tells a file from another that takes its place, or from itself before it was changed."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def bytes_of(tensors: dict[str, Tensor]) -> int:
     """How much tensors take in a file, less its head."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
@@ -141,6 +148,11 @@ def checkpoint_folders(folder: Path) -> list[Path]:
         return []
     found = [each for each in folder.iterdir() if CHECKPOINT_NAME.fullmatch(each.name) and each.is_dir()]
     return sorted(found, key=checkpoint_step)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a training keeps in this folder what it needs to go on."""
+    return any((folder / name).is_file() for name in ("lock", "config.json"))
 
 
 def checkpoint_step(path: Path) -> int:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
+from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
-from heedful.files import write_file, write_tensors
+from heedful.files import file_version, is_run, write_file, write_weights
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
 from heedful.text.documents import DocumentUnit
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
+from heedful.weights_seal import OF_TOKENIZER
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 FORMAT = 1
+WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -64,40 +68,86 @@ class LoadedModel:
 def save_model_folder(
     folder: Path, model: nn.Module, tokenizer: Tokenizer | None, config: ModelConfig, card: str
 ) -> None:
-    """Write or replace a model folder, file by file, each in one step."""
+    """Write or replace a model folder, file by file, each in one step; the weights bear checksums, and come last."""
     from heedful.models.weights_file import parameter_tensors
 
     folder.mkdir(parents=True, exist_ok=True)
-    if tokenizer is not None:
-        tokenizer.save(folder / "tokenizer.json")
+    vocabulary = None if tokenizer is None else tokenizer.to_json()
+    if vocabulary is not None:
+        write_file(folder / "tokenizer.json", vocabulary)
     config = replace(config, has_tokenizer=tokenizer is not None)
     write_file(folder / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
     write_file(folder / "README.md", card)
-    write_tensors(folder / "model.safetensors", parameter_tensors(model), {"format": "pt"})
+    # The weights come last, and bear the checksums: whoever loads them meanwhile, or after a kill, gets the old ones.
+    write_weights(
+        folder / WEIGHTS, parameter_tensors(model), None if vocabulary is None else vocabulary.encode("utf-8")
+    )
 
 
-def load_model_folder(folder: Path) -> LoadedModel:
-    """Read a model folder; nothing in it is executed."""
+def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
+    """Read a model folder; nothing in it is executed.
+
+    If they are `shared`, the weights lie in the file, mapped into memory, which other processes with the same model use
+    too. It is for files that nobody changes: what is written into one then changes the model.
+    """
     from heedful.models.families import FAMILIES
+    from heedful.models.weights_file import adopt_parameters, check_finite
 
     config = check_model_folder(folder)
-    family, file = FAMILIES[config.family], folder / "model.safetensors"
-    shapes = stored_shapes(file)
-    try:
-        model = family.build_unfilled(config.model, shapes)
-    except UserError as error:
-        raise UserError(f"{file} and config.json: {error}") from None
-    load_weights(folder, model)
-    tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
+    with WeightsFile(folder / WEIGHTS) as file:
+        file.check()
+        try:
+            model = FAMILIES[config.family].build_unfilled(config.model, file.shapes)
+        except UserError as error:
+            raise UserError(f"{file.path} and config.json: {error}") from None
+        try:
+            # Windows does not let a file be replaced that is mapped: there the weights are always read.
+            tensors = _tensors(file, shared=shared and sys.platform != "win32")
+            adopt_parameters(model, tensors)
+            check_finite(tensors)
+        except UserError as error:
+            raise UserError(f"{file.path}: {error}") from None
+    tokenizer = load_tokenizer(folder, config, file.metadata) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
 
 
-def load_tokenizer(folder: Path, config: ModelConfig) -> Tokenizer:
-    """The tokenizer of a model folder, which must go with the model."""
+def _tensors(file: WeightsFile, *, shared: bool) -> dict[str, Tensor]:
+    """The tensors of a file: in memory of their own, or `shared` with all processes that map the file."""
+    import numpy as np
+    import torch
+
+    types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
+    mapped = file.mapped() if shared else None
+    tensors = {}
+    for name, stored in file.tensors.items():
+        if mapped is None:
+            content = np.empty(stored.size, np.uint8)
+            file.read(name, into=content.data)
+        else:
+            content = mapped[stored.begin : stored.begin + stored.size]
+        tensors[name] = torch.from_numpy(content).view(types[stored.kind]).view(stored.shape)
+    return tensors
+
+
+def load_tokenizer(folder: Path, config: ModelConfig, metadata: Mapping[str, str]) -> Tokenizer:
+    """The tokenizer of a model folder, which must go with the model, and with the metadata of its weights."""
     file = folder / "tokenizer.json"
-    tokenizer = Tokenizer.load(file, config.model.special_tokens)
+    tokenizer = Tokenizer.load(file, config.model.special_tokens, metadata.get(OF_TOKENIZER))
     check_tokenizer(file, tokenizer, config.model.vocabulary_size)
     return tokenizer
+
+
+def check_weights(folder: Path) -> WeightsFile:
+    """The header of a model folder's weights, which must be as they were written."""
+    with WeightsFile(folder / WEIGHTS) as file:
+        file.check()
+    return file
+
+
+def folder_version(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What tells the files of a model from others that take their place."""
+    found = (folder / name for name in ("config.json", "tokenizer.json", WEIGHTS, "shortlist.safetensors"))
+    return {file.name: file_version(file.stat()) for file in found if file.is_file()}
 
 
 def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
@@ -110,45 +160,11 @@ def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
         )
 
 
-def stored_shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of each tensor in a safetensors file, of which only the beginning is read."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, "np") as opened:
-            return {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{file} is broken: {error}") from None
-
-
-def load_weights(folder: Path, model: nn.Module) -> None:
-    """Give a model the weights of a model folder; what does not fit is an error that lists it.
-
-    The parameters lie in the file, mapped into memory: processes with the same model share it, and what one of them
-    writes is its own. The file may be replaced meanwhile, as `write_tensors` does.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    from heedful.models.weights_file import adopt_parameters, check_finite, load_parameters
-
-    try:
-        tensors = load_file(folder / "model.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{folder / 'model.safetensors'} is broken: {error}") from None
-    try:
-        # Windows does not let a file be replaced that is mapped: there the weights are copied.
-        (load_parameters if sys.platform == "win32" else adopt_parameters)(model, tensors)
-        check_finite(tensors)
-    except UserError as error:
-        raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
-
-
 def check_model_folder(folder: Path) -> ModelConfig:
     """The settings of a model folder that has all its files."""
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
-    for name in ("config.json", "model.safetensors"):
+    for name in ("config.json", WEIGHTS):
         _require_file(folder, name)
     config = read_config(folder)
     if config.has_tokenizer:
@@ -158,7 +174,7 @@ def check_model_folder(folder: Path) -> ModelConfig:
 
 def _require_file(folder: Path, name: str) -> None:
     if not (folder / name).is_file():
-        hint = " (its training has not come to its first validation)" if (folder / "run").is_dir() else ""
+        hint = " (its training has not come to its first validation)" if is_run(folder / "run") else ""
         raise UserError(f"{folder} is not a complete model folder: {name} is missing{hint}")
 
 

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files at the package's root.
-COMMON = {"errors", "config", "files", "lazy_names", "splitmix", "storage", "__version__"}
+COMMON = {"errors", "config", "files", "lazy_names", "splitmix", "storage", "weights_seal", "__version__"}
 USING = {"machine", "settings", "layers", "models", "text", "decoding"}
 MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {
@@ -32,9 +32,9 @@ ALLOWED = {
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
     "doctor": {*MAKING, "training", "core"},
-    "server": set(),
+    "server": {"tasks"},  # of the tasks what computes, as settings
     "server/front": {"server", "machine", "tasks"},
-    "server/worker": {"server", "machine", "models", "text", "decoding", "tasks", "model_folder"},
+    "server/worker": {"server", "core", "machine", "models", "text", "decoding", "tasks", "model_folder"},
     "cli": {*MAKING, "training", "server", "interop", "doctor"},
 }
 # A task's folder may import what the part "tasks" may; its demo trains.

@@ -94,4 +94,6 @@ def test_weights_that_are_not_numbers_are_told(tmp_path: Path, capsys) -> None:
             main(["inspect", str(tmp_path / "model"), "red dog", *as_json])
         assert "the model's attention weights are not numbers (NaN)" in capsys.readouterr().err
     with pytest.raises(UserError, match="answers are not numbers"):
-        heedful.load(tmp_path / "model").classify("red dog")
+        heedful.load(tmp_path / "model", engine="torch").classify("red dog")
+    with pytest.raises(UserError, match="holds a number that is infinite or NaN: the weights are damaged"):
+        heedful.load(tmp_path / "model", engine="core")

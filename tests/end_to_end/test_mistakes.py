@@ -123,7 +123,7 @@ def test_wrong_translation_options(run, copy_model: Path, option: str, value: st
 def test_ctrl_c_is_one_line_in_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(*arguments: object) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("heedful.tasks.loading.load", interrupt)
@@ -177,11 +177,13 @@ def test_a_pattern_for_several_input_files(run, copy_model: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of Windows end in another way")
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_reader_that_goes_away_is_no_mistake(untrained_model: Path, tmp_path: Path, workers: str) -> None:
+@pytest.mark.parametrize(("engine", "workers"), [("core", "2"), ("torch", "1"), ("torch", "2")])
+def test_a_reader_that_goes_away_is_no_mistake(
+    untrained_model: Path, tmp_path: Path, engine: str, workers: str
+) -> None:
     file = tmp_path / "in.txt"
     file.write_text("".join(f"red dog {number}\n" for number in range(600)))
-    options = ["--workers", workers, "--beam", "1", "--max-length", "3", "--input", str(file)]
+    options = ["--engine", engine, "--workers", workers, "--beam", "1", "--max-length", "3", "--input", str(file)]
     command = [sys.executable, "-m", "heedful", "translate", str(untrained_model), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -227,4 +229,6 @@ def test_a_length_penalty_out_of_range_is_refused(run, untrained_model: Path) ->
 def test_weights_of_whole_numbers_are_refused(run, untrained_model: Path) -> None:
     file = untrained_model / "model.safetensors"
     save_file({name: tensor.to(torch.int8) for name, tensor in load_file(file).items()}, file)
-    assert b"holds torch.int8, expected real numbers" in run("translate", untrained_model, "red dog", code=2).stderr
+    for engine in ("torch", "core"):
+        told = run("translate", untrained_model, "--engine", engine, "red dog", code=2).stderr.decode()
+        assert "holds 'I8', expected real numbers" in told

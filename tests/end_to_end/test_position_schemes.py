@@ -8,6 +8,7 @@ import pytest
 
 import heedful
 from heedful.cli.main import main
+from heedful.settings.positions import traits_of
 from heedful.tasks.language_modeling.generation import GenerationOptions
 from heedful.tasks.translation.answers import LongTextWarning
 
@@ -35,7 +36,7 @@ def test_a_language_model(positions: str, tmp_path: Path, capsys: pytest.Capture
     options = [*SMALL, f"--set=model.stack={STACK}", "--set=model.max_length=16", f"--set=model.positions={positions}"]
     call("train", "language-model", "--text", text, "--tokenizer", "characters", *options, "--out", out)
     model = heedful.load(out)
-    assert model.model.positions.extends
+    assert traits_of(model.config.model.positions).extends
     # Three times the length of the training.
     assert model.generate("1 2 ", GenerationOptions(max_tokens=48, temperature=0.0)) != [""]
     (weights,) = [np.array(each["weights"]) for each in looked_into(out, "1 2 3", capsys)]

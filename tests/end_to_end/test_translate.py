@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import heedful
 from heedful.layers import int8_linear
+from heedful.tasks.computing import Computing, Engine, Precision
 from heedful.tasks.loading import load_translator
 
 
@@ -72,9 +74,12 @@ def test_nbest_scores_and_alignment_are_columns(run, copy_model: Path) -> None:
 
 
 @pytest.mark.slow
-def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, copy_model: Path, make_sentences) -> None:
+@pytest.mark.parametrize("engine", get_args(Engine)[1:])
+def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(
+    run, copy_model: Path, make_sentences, engine: Engine
+) -> None:
     text = ("\n".join(make_sentences(520, seed=5, longest=13)) + "\n").encode()
-    options = ["--scores", "--nbest", 2, "--beam", 2]
+    options = ["--engine", engine, "--scores", "--nbest", 2, "--beam", 2]
     outputs = {
         (size, workers): run(
             "translate", copy_model, *options, "--batch-size", size, "--workers", workers, stdin=text
@@ -86,9 +91,12 @@ def test_text_and_scores_are_the_same_at_any_batch_size_and_worker_count(run, co
 
 
 @pytest.mark.slow
-def test_samples_do_not_depend_on_batch_size_or_workers_either(run, copy_model: Path, make_sentences) -> None:
+@pytest.mark.parametrize("engine", get_args(Engine)[1:])
+def test_samples_do_not_depend_on_batch_size_or_workers_either(
+    run, copy_model: Path, make_sentences, engine: Engine
+) -> None:
     text = ("\n".join(make_sentences(700, seed=6)) + "\n").encode()
-    options = ["--sample", "--temperature", 2.0, "--seed", 7]
+    options = ["--engine", engine, "--sample", "--temperature", 2.0, "--seed", 7]
     first = run("translate", copy_model, *options, "--batch-size", 5, "--workers", 1, stdin=text).stdout
     second = run("translate", copy_model, *options, "--batch-size", 64, "--workers", 2, stdin=text).stdout
     assert first == second
@@ -96,8 +104,9 @@ def test_samples_do_not_depend_on_batch_size_or_workers_either(run, copy_model: 
     assert other != first
 
 
-def test_a_line_is_answered_before_the_end_of_the_input(copy_model: Path) -> None:
-    command = [sys.executable, "-m", "heedful", "translate", str(copy_model)]
+@pytest.mark.parametrize("engine", get_args(Engine)[1:])
+def test_a_line_is_answered_before_the_end_of_the_input(copy_model: Path, engine: Engine) -> None:
+    command = [sys.executable, "-m", "heedful", "translate", str(copy_model), "--engine", engine]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         for line in (b"red dog\n", b"blue sea\n"):
@@ -167,12 +176,15 @@ def test_a_damaged_input_file_is_an_error_and_no_hang(run, copy_model: Path, tmp
     assert b"damaged or cut short" in result.stderr
 
 
+@pytest.mark.parametrize("engine", get_args(Engine)[1:])
 def test_weights_of_8_bits_translate_the_same(
-    copy_model: Path, make_sentences, monkeypatch: pytest.MonkeyPatch
+    copy_model: Path, make_sentences, monkeypatch: pytest.MonkeyPatch, engine: Engine
 ) -> None:
     monkeypatch.setattr(int8_linear, "SMALLEST_RATIO", 0)  # the layers of this model are small
     lines = make_sentences(53, 29)
-    plain, rounded = (load_translator(copy_model, "cpu", precision) for precision in ("fp32", "int8"))
+    plain, rounded = (
+        load_translator(copy_model, Computing("cpu", engine, precision)) for precision in get_args(Precision)
+    )
     found, expected = ([each.text for each in model.translate(lines)] for model in (rounded, plain))
     assert sum(a == b for a, b in zip(found, expected, strict=True)) >= 50
     assert [each.text for each in rounded.translate(lines, batch_size=1)] == found

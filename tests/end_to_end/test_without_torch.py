@@ -55,6 +55,8 @@ def test_the_doctor_says_that_it_is_not_there(run_without_torch: Run) -> None:
         (["demo", "classifier"], "`heedful demo`"),
         (["import", "a", "b"], "`heedful import`"),
         (["export", "a", "--to", "ctranslate2", "b"], "`heedful export`"),
+        (["inspect", "a", "red dog"], "looking into attention"),
+        (["inspect", "a", "--image", "a.png"], "looking into attention"),
         (["bench", "limits"], "`heedful bench`"),
     ],
 )

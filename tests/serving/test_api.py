@@ -45,7 +45,7 @@ def test_models(client, models) -> None:
     found = client.get("/api/models").json()["models"]
     assert [each["name"] for each in found] == list(models)
     assert found[0]["task"] == "translation" and found[0]["target_language"] == "de" and found[0]["labels"] is None
-    network = heedful.load(models["translator"]).model
+    network = heedful.load(models["translator"], engine="torch").model
     assert found[0]["parameters"] == sum(each.numel() for each in network.parameters())
     assert found[2]["labels"] == ["yes", "no", "maybe"]
     assert [each["name"] for each in found if each["pairs"]] == ["classifier"]

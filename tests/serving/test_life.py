@@ -19,12 +19,14 @@ from click.testing import CliRunner
 from heedful.cli.serve import serve
 from heedful.errors import UserError
 
-LONG = {"prompt": "the", "max_tokens": 4000, "temperature": 0.0, "model": "writer"}
+# More tokens than are there before a test has done what it is about; the models are small.
+LONG = {"prompt": "the", "max_tokens": 1_000_000, "temperature": 0.0, "model": "writer"}
+MUCH = ["--max-tokens", "1000000"]
 
 
 @pytest.fixture(scope="module")
 def server(start, models) -> Iterator:
-    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7"]
+    arguments = ["--workers", "1", "--queue", "7", "--max-texts", "7", *MUCH]
     with start(models["translator"], models["writer"], *arguments) as running:
         yield running
 
@@ -114,7 +116,8 @@ def test_a_worker_that_dies_is_replaced(server) -> None:
 
 def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("first\n\n second\n")
-    with start(models["translator"], models["writer"], "--workers", "1", "--api-key-file", tmp_path / "keys") as server:
+    options = ["--workers", "1", "--api-key-file", tmp_path / "keys", *MUCH]
+    with start(models["translator"], models["writer"], *options) as server:
         url, body = f"{server.url}/api/translate", {"text": "dog"}
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"X-API-Key": "firs"}, {"Authorization": "first"}):
             refused = httpx.post(url, json=body, headers=headers)
@@ -128,7 +131,7 @@ def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) 
         assert httpx.get(server.url).status_code == httpx.get(f"{server.url}/healthz").status_code == 200
         key = {"X-API-Key": "first"}
         with concurrent.futures.ThreadPoolExecutor() as pool, httpx.Client(headers=key, timeout=60) as client:
-            running = [pool.submit(client.post, f"{server.url}/api/generate", json={**LONG, "max_tokens": 300})] * 2
+            running = [pool.submit(client.post, f"{server.url}/api/generate", json={**LONG, "max_tokens": 60_000})] * 2
             eventually(lambda: b'heedful_running{worker="0"} 0' not in client.get(f"{server.url}/metrics").content)
             server.process.send_signal(signal.SIGTERM)
             assert [each.result().status_code for each in running] == [200, 200]

@@ -22,7 +22,7 @@ from heedful.settings.stack import StackConfig
 from heedful.settings.vision import VisionConfig
 from heedful.settings.xlnet import XLNetConfig
 from heedful.text.tokenizer import Tokenizer
-from mutations import change, little_time_and_memory, mutated
+from mutations import change, little_time_and_memory, mutated, unseal
 
 STACK = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=2))
 UNBIASED = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=2, bias=False))
@@ -46,7 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config = ModelConfig(family, task, model, labels=labels)
         network = FAMILIES[family].build(model)
         save_model_folder(place / family, network, None if family == "vision" else tokenizer, config, "card")
-        heedful.load(place / family)
+        heedful.load(unseal(place / family))
     return place
 
 

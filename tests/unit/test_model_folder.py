@@ -83,7 +83,7 @@ def mapped_kilobytes(folder: Path) -> dict[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what lies where in memory")
 def test_weights_lie_in_the_file_where_processes_share_them(untrained_model: Path) -> None:
-    model = load_model_folder(untrained_model).network
+    model = load_model_folder(untrained_model, shared=True).network
     logits(model)
     sizes = mapped_kilobytes(untrained_model)
     size = sum(parameter.nbytes for parameter in model.parameters()) // 1024
@@ -95,9 +95,9 @@ def test_weights_lie_in_the_file_where_processes_share_them(untrained_model: Pat
 def test_windows_gets_a_copy_for_it_replaces_no_mapped_file(
     untrained_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mapped = load_model_folder(untrained_model).network
+    mapped = load_model_folder(untrained_model, shared=True).network
     monkeypatch.setattr(sys, "platform", "win32")
-    copied = load_model_folder(untrained_model).network
+    copied = load_model_folder(untrained_model, shared=True).network
     assert torch.equal(logits(copied), logits(mapped))
     del mapped
     gc.collect()

@@ -1,4 +1,4 @@
-"""heedful's translation: as many processes with one thread each as there are cores, as `heedful translate` has."""
+"""heedful: its engine with a thread for each core, or torch in as many processes, as `heedful translate` has them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from protocol import serve, versions
 
+import heedful
 from heedful.decoding import DecodingOptions, Request, decode
-from heedful.layers.int8_linear import with_int8_weights
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.memory import keep_freed_memory
-from heedful.model_folder import load_model_folder
-from heedful.tasks.translation.lines import CHUNK_LINES
+from heedful.tasks.translation.lines import CHUNK_LINES, CHUNK_LINES_OF_CORE
 
 state: dict[str, Any] = {}
 
 
-def load(model: str, workers: int, precision: str) -> dict[str, Any]:
-    """Start the workers and load the model in each; with one worker it is loaded here."""
+def load(model: str, workers: int, precision: str, engine: Literal["core", "torch"] = "core") -> dict[str, Any]:
+    """Load the model, with torch in each of the workers, which are started for that."""
     state["pool"], state["workers"] = None, workers
+    if engine == "core":
+        _load_here(model, precision, engine)
+        state["model"].threads, state["workers"], state["chunk"] = workers, 1, CHUNK_LINES_OF_CORE
+        return {"versions": versions("heedful")}
+    state["chunk"] = CHUNK_LINES
     if workers > 1:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _load_here, (model, precision))
+        context, arguments = multiprocessing.get_context("spawn"), (model, precision, engine)
+        state["pool"] = ProcessPoolExecutor(workers, context, _load_here, arguments)
         # Each waits a little, so that no worker takes two of them.
-        list(pool.map(time.sleep, [0.5] * workers))
-        state["pool"] = pool
+        list(state["pool"].map(time.sleep, [0.5] * workers))
     else:
-        _load_here(model, precision)
+        _load_here(model, precision, engine)
     return {"versions": versions("torch", "heedful")}
 
 
 def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, longest: int) -> dict[str, Any]:
     """Translate in chunks, as lines are; few are shared by the workers alike."""
     started = time.perf_counter()
-    size = min(CHUNK_LINES, -(-len(sources) // state["workers"]))
+    size = min(state["chunk"], -(-len(sources) // state["workers"]))
     chunks = [sources[first : first + size] for first in range(0, len(sources), size)]
     options = DecodingOptions(beam=beam, length_penalty=0.0, min_length=shortest, max_length=longest)
     here = partial(_translate_here, batch=batch, options=options)
@@ -46,11 +49,9 @@ def translate(sources: list[list[int]], batch: int, beam: int, shortest: int, lo
     return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
 
-def _load_here(model: str, precision: str) -> None:
+def _load_here(model: str, precision: Any, engine: Any) -> None:
     keep_freed_memory()
-    state["model"] = load_model_folder(Path(model)).network
-    if precision == "int8":
-        with_int8_weights(state["model"])
+    state["model"] = heedful.load(model, engine=engine, precision=precision).model
 
 
 def _translate_here(sources: list[list[int]], batch: int, options: DecodingOptions) -> list[list[int]]:

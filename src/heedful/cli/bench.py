@@ -19,13 +19,14 @@ from heedful.machine.torch_needed import has_torch, torch_missing
 def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
     """Measure heedful side by side with what else there is.
 
-    NAME is limits, training, translation, scaling, decode_parts or report; without one, all run, one after the
-    other; on 2 cores training takes about ten minutes, translation fifteen, decode_parts six. The programs are in the
-    folder benchmarks of heedful's source code. They set up the other systems there, and write their results to
+    NAME is limits, training, translation, engine, scaling or report; without one, all run, one after the other; on 2
+    cores training takes about ten minutes, translation and engine fifteen each. The programs are in the folder
+    benchmarks of heedful's source code. They set up the other systems there, and write their results to
     benchmarks/results and docs/performance.md.
 
     \b
     heedful bench limits training
+    heedful bench engine report --model en-de
     """
     root = Path(__file__).parents[3]
     if not (root / "benchmarks" / "speed").is_dir():

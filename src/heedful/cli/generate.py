@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heedful.cli.lines import tell
-from heedful.cli.options import computing_options
+from heedful.cli.options import computing_options, repetition_options
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 from heedful.tasks.computing import Computing
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same text.")
 @click.option("--samples", type=int, default=1, show_default=True, help="Texts to generate, separated by blank lines.")
 @click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; can be given several times.")
+@repetition_options
 @click.option("--interactive", is_flag=True, help="Ask for a prompt again and again.")
 @click.option("--lines", is_flag=True, help="Each line is a prompt, and what continues it ends with the line.")
 @computing_options

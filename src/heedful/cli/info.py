@@ -20,11 +20,12 @@ def info(model: str) -> None:
     from rich.text import Text
 
     from heedful.machine.torch_needed import has_torch
-    from heedful.model_folder import check_model_folder, load_model_folder, load_tokenizer, stored_shapes
+    from heedful.model_folder import check_model_folder, check_weights, load_model_folder, load_tokenizer
     from heedful.models.parameter_count import parameter_table
+    from heedful.tasks.engines import engine_in_words
 
     folder = Path(model)
-    config, shapes = check_model_folder(folder), stored_shapes(folder / "model.safetensors")
+    config, weights = check_model_folder(folder), check_weights(folder)
     if has_torch():  # which can tell whether the weights fit the settings
         load_model_folder(folder)
     rows = {"task": config.task.replace("_", " "), "family": config.family, "model": config.model.summary()}
@@ -41,9 +42,10 @@ def info(model: str) -> None:
     if config.labels:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
     if config.has_tokenizer:
-        rows["vocabulary"] = f"{load_tokenizer(folder, config).vocabulary_size:,}"
+        rows["vocabulary"] = f"{load_tokenizer(folder, config, weights.metadata).vocabulary_size:,}"
+    rows["engine"] = engine_in_words(config)
     rows["made with"] = f"heedful {config.heedful_version}"
     table = Table(show_header=False)
-    for name, value in {**rows, **parameter_table(shapes)}.items():
+    for name, value in {**rows, **parameter_table(weights.shapes)}.items():
         table.add_row(name, Text(value))
     Console(soft_wrap=True).print(table)

@@ -12,6 +12,7 @@ from heedful.cli.lines import tell
 from heedful.cli.options import device_option
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
+from heedful.machine.torch_needed import has_torch, torch_missing
 from heedful.tasks.remarks import remarks
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def inspect(
 
         _write(training_page(Path(model)), out or "training.html")
         return
+    if not has_torch():
+        raise torch_missing("looking into attention")
     if image is not None:
         if given.is_given or target is not None:
             raise UserError("--image looks at an image: it takes no text and no --target")
@@ -89,7 +92,7 @@ def _text_maps(model: str, given: TextInput, target: str | None, device: str) ->
 
     if len(given.texts) > 1:
         raise UserError(f"there are {len(given.texts)} texts after the model: give one, in quotes")
-    pipeline = load(model, device)
+    pipeline = load(model, device, engine="torch")
     if isinstance(pipeline, ImageClassifier):
         raise UserError(f"{model} tells what images show: give --image FILE")
     (text,) = given.whole_texts("a text to look at")

@@ -24,6 +24,15 @@ precision_option = click.option(
     help="int8: weights of 8 bits, on a CPU; faster, smaller, and a little less exact.",
 )
 
+
+def repetition_options(command: Any) -> Any:
+    """`--repetition-penalty` and `--no-repeat-ngram`."""
+    penalty = "Multiply the log-probability of what is there already; 1 turns it off."
+    ngram = "Let no so many tokens come again one after another; 0 turns it off."
+    command = click.option("--no-repeat-ngram", type=int, default=0, show_default=True, help=ngram)(command)
+    return click.option("--repetition-penalty", type=float, default=1.0, show_default=True, help=penalty)(command)
+
+
 engine_option = click.option(
     "--engine",
     type=click.Choice(["auto", "core", "torch"]),

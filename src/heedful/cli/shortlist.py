@@ -24,7 +24,7 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     heedful shortlist en-de --source train.en --target train.de
     heedful translate en-de --shortlist < in.txt > out.txt
     """
-    from heedful.model_folder import check_model_folder, load_tokenizer
+    from heedful.model_folder import check_model_folder, check_weights, load_tokenizer
     from heedful.tasks.translation.corpus import ParallelCorpus
     from heedful.tasks.translation.shortlist import learn_shortlist
 
@@ -35,7 +35,8 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     if config.task != "translation" or config.family != "encoder_decoder":
         raise UserError(f"{model} is not a Transformer that translates: only these have a shortlist")
     corpus = ParallelCorpus.from_tsv(tsv) if tsv else ParallelCorpus.from_files(source, target)
-    learned, share = learn_shortlist(corpus, load_tokenizer(folder, config), config.model.vocabulary_size)
+    tokenizer = load_tokenizer(folder, config, check_weights(folder).metadata)
+    learned, share = learn_shortlist(corpus, tokenizer, config.model.vocabulary_size)
     learned.save(folder)
     click.echo(f"{len(learned.frequent_F):,} of {config.model.vocabulary_size:,} subwords are always there.")
     click.echo(

@@ -84,7 +84,8 @@ class TextInput:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The lines as they come, in groups, each with the number of its first line."""
-        from heedful.tasks.translation.lines import CHUNK_LINES, chunks
+        from heedful.tasks.translation.line_input import chunks
+        from heedful.tasks.translation.lines import CHUNK_LINES
 
         first = 1
         invalid = InvalidLines(_tell, self.encoding)

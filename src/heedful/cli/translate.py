@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.invalid_lines import InvalidLines
-from heedful.cli.options import computing_options, split_option
+from heedful.cli.options import computing_options, repetition_options, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
 @click.option("--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share.")
 @click.option("--seed", type=int, show_default="0", help="With --sample: the same seed gives the same output.")
+@repetition_options
 @split_option("Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.")
 @click.option(
     "--scores",
@@ -129,6 +130,8 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         min_length=options["min_length"],
         max_length=options["max_length"],
         sampling=sampling,
+        repetition_penalty=options["repetition_penalty"],
+        no_repeat_ngram=options["no_repeat_ngram"],
     )
     if options["shortlist"] and options["prefix"]:
         raise UserError("--prefix may need any subword: leave out --shortlist")

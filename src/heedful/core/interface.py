@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
+from heedful.config import shown
 from heedful.core.library import library
-from heedful.errors import UserError
+from heedful.errors import UserError, not_numbers
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "swiglu")
 POSITIONS = ("none", "sinusoidal", "sinusoid_halves", "learned", "rotary", "alibi", "relative_buckets")
@@ -66,6 +68,24 @@ class CoreRequest(ctypes.Structure):
     )
 
 
+Settings = TypeVar("Settings", StackSettings, ModelSettings, SearchSettings)
+
+
+def filled(kind: type[Settings], **values: Any) -> Settings:
+    """A structure with these values; ctypes would cut off what does not fit into it."""
+    for name, value in values.items():
+        if isinstance(value, int) and not -(2**31) <= value < 2**31:
+            raise UserError(f"{name} is {shown(value)}, but must be below 2**31")
+    return kind(**values)
+
+
+def check_ids(ids: Sequence[int]) -> None:
+    """Raise a UserError for a token that no vocabulary has; C would cut it off, where the engine checks the others."""
+    if ids and (min(ids) < 0 or max(ids) >= 2**31):
+        wrong = next(each for each in ids if not 0 <= each < 2**31)
+        raise UserError(f"token {shown(wrong)} is not in the vocabulary")
+
+
 _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_use_instruction_set": (c_int, (c_char_p,)),
@@ -82,6 +102,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_decoder_run": (c_int, (c_void_p, c_int)),
     "heedful_decoder_waiting": (c_int, (c_void_p,)),
     "heedful_decoder_running": (c_int, (c_void_p,)),
+    "heedful_decoder_steps": (c_int64, (c_void_p,)),
     "heedful_decoder_done": (c_int, (c_void_p, POINTER(c_int64), _INTS)),
     "heedful_decoder_take": (None, (c_void_p, _INTS, POINTER(c_double), _INTS, _FLOATS)),
     "heedful_decoder_progress": (c_int, (c_void_p, c_int64, _INTS, c_int, _INTS, _FLOATS)),
@@ -109,5 +130,7 @@ def last_error() -> str:
 
 def check(failed: int) -> None:
     """Raise a UserError if a call has failed."""
+    if failed and "not numbers" in last_error():
+        raise not_numbers("scores")
     if failed:
         raise UserError(last_error())

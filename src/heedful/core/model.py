@@ -6,16 +6,13 @@ import ctypes
 import math
 import weakref
 from collections.abc import Sequence
-from ctypes import c_int64, c_void_p
+from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from heedful.core.interface import TYPES, check, engine, last_error
-from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
-from heedful.core.settings import FAMILIES, engine_name, model_settings
+from heedful.config import shown
+from heedful.core.interface import TYPES, check, check_ids, engine, last_error
+from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
@@ -25,7 +22,11 @@ from heedful.settings.relative_buckets import RelativeBucketConfig
 from heedful.settings.sizes import check_sizes
 from heedful.text.special_tokens import SpecialTokens
 
+# Whoever translates a line does not wait for numpy.
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
 
@@ -49,15 +50,19 @@ class CoreModel:
         self.max_length: int = max_length or config.max_length
         self.threads = available_cores()
         with WeightsFile(folder / "model.safetensors") as file:
+            file.check()
+            self.version, self.metadata = file.version, file.metadata
             try:
                 self._load(file)
             except UserError as error:
                 raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
-        names = {engine_name(self.family, name): name for name in file.tensors}
+        names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
-        check_sizes(self.config, {name: each.shape for name, each in file.tensors.items()})
+        check_sizes(self.config, file.shapes)
+        if self.max_length > LONGEST_TEXT:  # before tables for so many positions are made
+            raise UserError(f"max_length is {shown(self.max_length)}, but must be at most {LONGEST_TEXT}")
         self._tables = self._position_tables(file, names)
         # A table has a row per position, biases a column per distance.
         rows = max((len(each.T if name.endswith("biases") else each) for name, each in self._tables.items()), default=0)
@@ -72,23 +77,43 @@ class CoreModel:
         for name, table in self._tables.items():
             self._put_array(name, table)
         del self._tables
-        if "output.weight" not in names and (self.family != "encoder_only" or settings.transform):
+        if self._ties_output:
             tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
             if tied is None:
-                raise UserError("output.weight is missing")
+                raise UserError("the embedding is missing")
             self._put("output.weight", file, names[tied])
         check(engine().heedful_model_finish(self.handle))
 
+    @property
+    def _ties_output(self) -> bool:
+        """Whether the output layer has the weights of an embedding."""
+        if self.family == "encoder_only":
+            return bool(self.config.head == "masked")
+        return bool(self.config.tied_output)
+
+    def _names(self, file: WeightsFile) -> dict[str, str]:
+        """The names of all tensors by those of the engine, which is given none of positions, nor of a tied output."""
+        names: dict[str, str] = {}
+        positions = {"learned": "table", "relative_buckets": "biases"}.get(name_of(self.config.positions))
+        for stored in file.tensors:
+            name = engine_name(self.family, stored)
+            strange = ".positions." in name and not name.endswith(f".positions.{positions}")
+            if name in names or strange or (name == "output.weight" and self._ties_output):
+                raise UserError(f"{stored[:80]} is not part of the model")
+            names[name] = stored
+        return names
+
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]
-        data = file.read(stored)
+        data = (c_char * tensor.size).from_buffer(file.read(stored))
         shape = (c_int64 * len(tensor.shape))(*tensor.shape)
         kind = TYPES[tensor.kind][0]
-        arguments = (self.handle, name.encode(), kind, shape, len(shape), data.ctypes.data, tensor.size)
-        check(engine().heedful_model_put(*arguments))
+        arguments = (self.handle, name.encode(), kind, shape, len(shape), data, tensor.size)
+        if engine().heedful_model_put(*arguments):
+            raise UserError(last_error().replace(name, stored, 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
-        array = np.ascontiguousarray(array, np.float32)
+        array = array.astype("float32", order="C")
         shape = (c_int64 * array.ndim)(*array.shape)
         check(
             engine().heedful_model_put(
@@ -99,6 +124,10 @@ class CoreModel:
     def _position_tables(self, file: WeightsFile, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         """What the engine is given of each stack's positions, by its names."""
         config, scheme = self.config, name_of(self.config.positions)
+        if scheme in ("none", "sinusoidal", "sinusoid_halves"):
+            return {}
+        from heedful.core.position_tables import alibi_slopes, biases_by_distance, interpolated, rotary_tables
+
         stacks = [each for each in ("encoder", "decoder") if self.family in ("encoder_decoder", f"{each}_only")]
         tables: dict[str, NDArray[np.float32]] = {}
         for name in stacks:
@@ -106,9 +135,9 @@ class CoreModel:
             where = f"{name}.positions."
             heads = stack.attention.num_heads
             if scheme == "learned":
-                tables[where + "table"] = interpolated(
-                    self._stored(file, names, where + "table"), self._rows(self.max_length)
-                )
+                shape = (self._rows(config.max_length), config.width)
+                stored = self._stored(file, names, where + "table", shape)
+                tables[where + "table"] = interpolated(stored, self._rows(self.max_length))
             elif scheme == "rotary":
                 trained, rows = self._rows(config.max_length), self._rows(self.max_length)
                 width = stack.attention.width_per_head(config.width)
@@ -117,17 +146,26 @@ class CoreModel:
             elif scheme == "alibi":
                 tables[where + "slopes"] = alibi_slopes(heads)
             elif scheme == "relative_buckets":
-                buckets = self._stored(file, names, where + "biases")
                 positions = config_of(config.positions)
                 assert isinstance(positions, RelativeBucketConfig)
+                buckets = self._stored(file, names, where + "biases", (positions.num_buckets, heads))
                 biases = biases_by_distance(buckets, positions.max_distance, causal=name == "decoder")
                 tables[where + "biases"] = biases
         return tables
 
-    def _stored(self, file: WeightsFile, names: dict[str, str], name: str) -> NDArray[np.float32]:
+    def _stored(
+        self, file: WeightsFile, names: dict[str, str], name: str, shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
         if name not in names:
             raise UserError(f"{name} is missing")
-        return file.floats(names[name])
+        if file.tensors[names[name]].shape != shape:
+            raise UserError(f"{names[name]} has another shape than the settings say")
+        numbers = file.floats(names[name])
+        if not math.isfinite(float(abs(numbers).max(initial=0.0))):
+            raise UserError(
+                f"{names[name]} holds a number that is infinite or NaN: the weights are damaged, or training diverged"
+            )
+        return numbers
 
     def _rows(self, length: int) -> int:
         """The rows of a table of positions, in a model for texts of that length."""
@@ -145,6 +183,11 @@ class CoreModel:
     def bounded(self) -> bool:
         """Whether positions set a limit to the length of texts."""
         return not traits_of(self.config.positions).extends
+
+    @property
+    def continues_text(self) -> bool:
+        """Whether a target goes on from its source, and is not a translation of it."""
+        return bool(self.family == "decoder_only")
 
     def new_scheduler(self, options: DecodingOptions, max_sentences: int) -> CoreScheduler:
         """What decodes with this model."""
@@ -183,5 +226,6 @@ def runs_family(family: str) -> bool:
 
 
 def as_ints(values: Sequence[int]) -> Any:
-    """Whole numbers as C has them."""
+    """Ids of tokens as C has them."""
+    check_ids(values)
     return (ctypes.c_int32 * len(values))(*values)

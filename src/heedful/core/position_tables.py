@@ -36,7 +36,9 @@ def interpolated(table_LD: NDArray[np.float32], length: int) -> NDArray[np.float
     """A learned table for another length: its rows spread evenly, with straight lines between them."""
     if length == len(table_LD):
         return table_LD
-    places = np.linspace(0.0, len(table_LD) - 1, length, dtype=np.float32) if length > 1 else np.zeros(1, np.float32)
+    # As torch computes them, with floats: rows that are far apart would show another last bit.
+    step = np.float32(len(table_LD) - 1) / np.float32(max(1, length - 1))
+    places = np.arange(length, dtype=np.float32) * step
     below = np.minimum(places.astype(np.int64), len(table_LD) - 1)
     above = np.minimum(below + 1, len(table_LD) - 1)
     share = (places - below).astype(np.float32)[:, None]

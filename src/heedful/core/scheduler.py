@@ -7,16 +7,20 @@ from collections.abc import Iterable
 from ctypes import byref, c_double, c_float, c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
-from heedful.core.interface import CoreRequest, SearchSettings, check, engine, last_error
+from heedful.core.interface import CoreRequest, SearchSettings, check, check_ids, engine, filled, last_error
 from heedful.core.model import CoreModel, as_ints
+from heedful.core.settings import LONGEST_TEXT
 from heedful.decoding.hypothesis import Decoded, Hypothesis, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.planning import Planned, check_options, plan
 from heedful.decoding.progress import Watch
-from heedful.errors import UserError, not_numbers
+from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
+# The most that the engine has room for (core/threads.h, core/decoder.cpp).
+MOST_THREADS = 64
+MOST_ROWS = 4096
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
 
@@ -54,21 +58,27 @@ class CoreScheduler:
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
         self.watches: dict[int, Watch] = {}
-        sampling = options.sampling
-        settings = SearchSettings(
+        sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
+        if options.rows > MOST_ROWS:
+            name = "nbest" if sampling else "beam"
+            raise UserError(f"{name} is {options.rows}, but the engine core takes {MOST_ROWS} at most: take torch")
+        settings = filled(
+            SearchSettings,
             length_penalty=options.length_penalty,
             temperature=sampling.temperature if sampling else 1.0,
             top_p=sampling.top_p if sampling and sampling.top_p is not None else 1.0,
-            repetition_penalty=1.0,
+            repetition_penalty=options.repetition_penalty,
+            no_repeat_ngram=options.no_repeat_ngram,
             beam=options.rows,
             nbest=options.nbest,
             min_length=options.min_length,
             sampling=sampling is not None,
             top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
             keep_logits=1,
-            threads=model.threads,
-            sentences=min(MOST_SENTENCES, -(-max_sentences // model.threads)),
+            threads=threads,
+            sentences=min(-(-max_sentences // threads), MOST_SENTENCES),
         )
+        self._num_slots = threads * settings.sentences
         self.handle = c_void_p(engine().heedful_decoder_new(model.handle, settings))
         if not self.handle:
             raise UserError(last_error())
@@ -85,9 +95,14 @@ class CoreScheduler:
         return int(engine().heedful_decoder_running(self.handle))
 
     @property
+    def num_steps(self) -> int:
+        """Steps of sentences so far."""
+        return int(engine().heedful_decoder_steps(self.handle))
+
+    @property
     def num_slots(self) -> int:
         """How many sentences there is room for."""
-        return self.max_sentences
+        return self._num_slots
 
     @property
     def idle(self) -> bool:
@@ -108,6 +123,7 @@ class CoreScheduler:
         request = planned.request
         default = (self.options.sampling.seed if self.options.sampling else 0, request.index)
         seed, number = request.draw or default
+        check_ids([planned.first])
         return CoreRequest(
             index=request.index,
             source=as_ints(planned.prefilled),
@@ -115,7 +131,7 @@ class CoreScheduler:
             source_length=len(planned.prefilled),
             prefix_length=len(request.prefix),
             first=planned.first,
-            longest=planned.longest,
+            longest=min(planned.longest, LONGEST_TEXT - len(planned.prefilled) - 1),
             seed=seed,
             number=number,
         )
@@ -128,9 +144,9 @@ class CoreScheduler:
     def step(self) -> list[Decoded]:
         """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
         if self.watches:
-            self._check(engine().heedful_decoder_step(self.handle))
+            check(engine().heedful_decoder_step(self.handle))
         else:
-            self._check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
+            check(engine().heedful_decoder_run(self.handle, AT_A_TIME))
         done = self._take_done()
         for each in done:
             self.watches.pop(each.index, None)
@@ -139,11 +155,6 @@ class CoreScheduler:
             if progress is not None and not watch(progress):
                 self.cancel(index)
         return done
-
-    def _check(self, failed: int) -> None:
-        if failed and "not numbers" in last_error():
-            raise not_numbers("scores")
-        check(failed)
 
     def _progress(self, index: int) -> CoreProgress | None:
         last, score = c_int32(), c_float()

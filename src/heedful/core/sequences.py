@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import POINTER, c_float, c_int32
 from itertools import chain
 from typing import Any
@@ -10,19 +10,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.core.interface import check, engine
+from heedful.core.interface import check, check_ids, engine
 from heedful.core.model import CoreModel
 
 _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)
+# Tokens that a call computes, or those of one longer text: a call cannot be interrupted.
+TOKENS_AT_A_TIME = 2048
+
+Ids = Sequence[int]
+Arrays = list[NDArray[np.float32]]
 
 
 def score_targets(
-    model: CoreModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], *, align: bool = False
-) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+    model: CoreModel, sources: Sequence[Ids], targets: Sequence[Ids], *, align: bool = False
+) -> tuple[Arrays, Arrays]:
     """Per pair the log-probabilities of its target and of the end after it, and, with `align`, the weights T S.
 
     These are those of cross-attention, a mean over heads and layers. A model without an encoder has no end to score.
     """
+    scores: Arrays = []
+    weights: Arrays = []
+    for group in _groups([len(source) + len(target) for source, target in zip(sources, targets, strict=True)]):
+        found = _score_targets(model, sources[group], targets[group], align)
+        scores += found[0]
+        weights += found[1]
+    return scores, weights
+
+
+def _score_targets(
+    model: CoreModel, sources: Sequence[Ids], targets: Sequence[Ids], align: bool
+) -> tuple[Arrays, Arrays]:
     ends = model.family == "encoder_decoder"
     source_lengths, target_lengths = ([len(each) for each in side] for side in (sources, targets))
     rows = [length + ends for length in target_lengths]
@@ -50,15 +67,19 @@ def score_targets(
 
 
 def encode(
-    model: CoreModel,
-    rows: Sequence[Sequence[int]],
-    segments: Sequence[Sequence[int]] | None,
-    *,
-    pooling: int,
-    head: bool,
-    width: int,
-) -> list[NDArray[np.float32]]:
+    model: CoreModel, rows: Sequence[Ids], segments: Sequence[Ids] | None, *, pooling: int, head: bool, width: int
+) -> Arrays:
     """What an encoder makes of each text: T `width`, or a vector of that width with a pooling (1 or 2)."""
+    return [
+        each
+        for group in _groups([len(row) for row in rows])
+        for each in _encode(model, rows[group], None if segments is None else segments[group], pooling, head, width)
+    ]
+
+
+def _encode(
+    model: CoreModel, rows: Sequence[Ids], segments: Sequence[Ids] | None, pooling: int, head: bool, width: int
+) -> Arrays:
     lengths = [len(each) for each in rows]
     counts = [1] * len(rows) if pooling else lengths
     output = np.empty((sum(counts), width), np.float32)
@@ -80,9 +101,20 @@ def encode(
     return _split(output, counts)
 
 
+def _groups(lengths: Sequence[int]) -> Iterator[slice]:
+    """Texts of these lengths in groups, each as many as are computed by one call."""
+    first = tokens = 0
+    for last, length in enumerate(lengths, 1):
+        tokens += length
+        if tokens >= TOKENS_AT_A_TIME or last == len(lengths):
+            yield slice(first, last)
+            first, tokens = last, 0
+
+
 def _ints(values: Sequence[int]) -> NDArray[np.int32]:
+    check_ids(values)
     return np.asarray(values, np.int32)
 
 
-def _split(array: NDArray[np.float32], sizes: Sequence[int]) -> list[NDArray[np.float32]]:
+def _split(array: NDArray[np.float32], sizes: Sequence[int]) -> Arrays:
     return np.split(array, np.cumsum(sizes)[:-1]) if sizes else []

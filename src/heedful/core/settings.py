@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-from heedful.config import shown
-from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings
-from heedful.errors import UserError
+from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings, filled
 from heedful.settings.positions import name_of
 
-Settings = TypeVar("Settings", StackSettings, ModelSettings)
-
+# No text has more tokens: a window of so many is as wide as any.
+LONGEST_TEXT = 2**24
 FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only")
 
 # Beginnings of names in model.safetensors, and of the same in the engine.
@@ -54,19 +52,11 @@ def engine_name(family: str, name: str) -> str:
     return name
 
 
-def _filled(kind: type[Settings], **values: float) -> Settings:
-    """A structure with these values; ctypes would cut off what does not fit into it."""
-    for name, value in values.items():
-        if isinstance(value, int) and not -(2**31) <= value < 2**31:
-            raise UserError(f"{name} is {shown(value)}, more than any model has")
-    return kind(**values)
-
-
 def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings:
     """The engine's settings of one of a model's stacks."""
     attention, feed_forward, embedding = stack.attention, stack.feed_forward, config.embedding
     key_width = attention.width_per_head(config.width)
-    return _filled(
+    return filled(
         StackSettings,
         layers=stack.num_layers,
         heads=attention.num_heads,
@@ -77,7 +67,7 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
         activation=ACTIVATIONS.index(feed_forward.activation),
         pre_norm=stack.norm == "pre",
         rms_norm=stack.norm_kind == "rms",
-        window=stack.local_window or 0,
+        window=min(stack.local_window or 0, LONGEST_TEXT),
         attention_bias=attention.bias,
         feed_forward_bias=feed_forward.bias,
         additive=attention.scoring == "additive",
@@ -95,7 +85,19 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
 def model_settings(family: str, config: Any, max_length: int, position_rows: int, *, int8: bool) -> ModelSettings:
     """The engine's settings of a model; position tables have so many rows."""
     special = config.special_tokens
-    settings = _filled(
+    values: dict[str, Any] = {}
+    if family == "encoder_decoder":
+        values |= {"shared_embeddings": config.shared_embeddings, "output_bias": config.output_bias}
+        values["encoder"] = stack_settings(config, config.encoder, position_rows)
+        values["decoder"] = stack_settings(config, config.decoder, position_rows)
+    elif family == "decoder_only":
+        values["decoder"] = stack_settings(config, config.stack, position_rows)
+    else:
+        values["encoder"] = stack_settings(config, config.stack, position_rows)
+        values["outputs"] = {"masked": config.vocabulary_size, "none": 0}.get(config.head, config.num_labels)
+        values |= {"output_bias": config.head != "none", "transform": config.head == "masked"}
+        values |= {"pooler": config.pooler and config.head in ("classes", "none"), "convolution": config.convolution}
+    return filled(
         ModelSettings,
         int8=int8,
         vocabulary=config.vocabulary_size,
@@ -105,19 +107,5 @@ def model_settings(family: str, config: Any, max_length: int, position_rows: int
         start=special.start,
         end=special.end,
         mask=-1 if special.mask is None else special.mask,
+        **values,
     )
-    if family == "encoder_decoder":
-        settings.shared_embeddings = config.shared_embeddings
-        settings.output_bias = config.output_bias
-        settings.encoder = stack_settings(config, config.encoder, position_rows)
-        settings.decoder = stack_settings(config, config.decoder, position_rows)
-    elif family == "decoder_only":
-        settings.decoder = stack_settings(config, config.stack, position_rows)
-    else:
-        settings.encoder = stack_settings(config, config.stack, position_rows)
-        settings.outputs = {"masked": config.vocabulary_size, "none": 0}.get(config.head, config.num_labels)
-        settings.output_bias = config.head != "none"
-        settings.pooler = config.pooler and config.head in ("classes", "none")
-        settings.transform = config.head == "masked"
-        settings.convolution = config.convolution
-    return settings

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from heedful.config import shown
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
+from heedful.files import file_version
+from heedful.weights_seal import check_seal
+
+# Whoever translates a line does not wait for numpy.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST_HEADER = 100_000_000
 
@@ -34,13 +40,23 @@ class WeightsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file = path.open("rb")
+        try:
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        self.version = file_version(os.fstat(self.file.fileno()))
+        self.metadata: dict[str, str] = {}
         try:
             self.tensors: Mapping[str, StoredTensor] = self._read_header()
         except BaseException:
             self.file.close()
             raise
-        self._buffer = np.empty(0, np.uint8)
+        self._buffer = bytearray()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def __enter__(self) -> WeightsFile:
         return self
@@ -50,41 +66,59 @@ class WeightsFile:
     ) -> None:
         self.file.close()
 
-    def read(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor, in a buffer that the next call uses again."""
+    def check(self) -> None:
+        """Raise a UserError if the file is not as it was written."""
+        check_seal(self.file, self.path, self.header_size, self.metadata)
+
+    def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
+        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
         tensor = self.tensors[name]
-        if len(self._buffer) < tensor.size:
-            self._buffer = np.empty(tensor.size, np.uint8)
+        if into is None and len(self._buffer) < tensor.size:
+            self._buffer = bytearray(tensor.size)
         self.file.seek(tensor.begin)
-        view = self._buffer[: tensor.size]
-        if self.file.readinto(view.data) != tensor.size:
+        view = memoryview(self._buffer if into is None else into)[: tensor.size]
+        if self.file.readinto(view) != tensor.size:
             raise self._broken(f"{name} ends too early")
         return view
 
+    def mapped(self) -> NDArray[np.uint8]:
+        """All bytes of the file, in memory that processes share; what one of them writes there is its own."""
+        import numpy as np
+
+        return np.memmap(self.file, np.uint8, mode="c")
+
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor as floats, in memory of its own."""
-        raw, tensor = self.read(name), self.tensors[name]
+        import numpy as np
+
+        raw, tensor = np.frombuffer(self.read(name), np.uint8), self.tensors[name]
         if tensor.kind == "BF16":
             numbers = (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         else:
             numbers = raw.view({"F32": np.float32, "F16": np.float16, "F64": np.float64}[tensor.kind])
-        return numbers.astype(np.float32).reshape(tensor.shape)
+        with np.errstate(over="ignore"):  # what is too large for a float becomes infinite
+            return numbers.astype(np.float32).reshape(tensor.shape)
 
     def _broken(self, why: str) -> UserError:
         return UserError(f"{self.path} is broken: {why}")
 
     def _read_header(self) -> dict[str, StoredTensor]:
-        length = self.path.stat().st_size
+        length = os.fstat(self.file.fileno()).st_size
         size = int.from_bytes(self.file.read(8), "little")
         if size > min(LARGEST_HEADER, length - 8):
             raise self._broken("its header is longer than the file")
         try:
-            header = json.loads(self.file.read(size).decode("utf-8"))
+            header = json.loads(self.file.read(size).decode("utf-8"), object_pairs_hook=_table)
         except (ValueError, RecursionError):
-            raise self._broken("its header is not JSON") from None
+            raise self._broken("its header is not JSON, or has a name twice") from None
         if not isinstance(header, dict):
             raise self._broken("its header is not a table")
-        header.pop("__metadata__", None)
+        metadata = header.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+            raise self._broken("its metadata are not texts")
+        self.header_size, self.metadata = size, metadata
+        if any("\ud800" <= character <= "\udfff" for name in header for character in name):
+            raise self._broken("half a character is in a tensor's name")
         tensors = {name: self._tensor(name, entry, 8 + size, length) for name, entry in header.items()}
         end = 8 + size
         for tensor in sorted(tensors.values(), key=lambda each: (each.begin, each.size)):
@@ -99,12 +133,20 @@ class WeightsFile:
         try:
             kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
             numbers = [*shape, begin, end]
-            if any(type(each) is not int or each < 0 for each in numbers):
+            if not isinstance(kind, str) or any(type(each) is not int or each < 0 for each in numbers):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise self._broken(f"its header does not say where {name[:80]} is") from None
-        if kind not in TYPES:
-            raise UserError(f"{self.path}: {name[:80]} holds {kind}, expected one of {', '.join(TYPES)}")
+        if not isinstance(kind, str) or kind not in TYPES:
+            known = ", ".join(TYPES)
+            raise UserError(f"{self.path}: {name[:80]} holds {shown(kind)}, expected real numbers: {known}")
         if begin > end or start + end > length or end - begin != math.prod(shape) * TYPES[kind][1]:
             raise self._broken(f"{name[:80]} has other bytes than its shape says")
         return StoredTensor(kind, tuple(shape), start + begin, end - begin)
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found

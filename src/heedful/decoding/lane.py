@@ -15,6 +15,7 @@ from torch import Tensor
 from heedful.decoding.hypothesis import Decoded, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.progress import Watch
+from heedful.decoding.repetition import against_repetition
 from heedful.decoding.seam import DecodingModel
 from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import TokenScores
@@ -95,13 +96,15 @@ class Lane:
     """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
 
     def __init__(self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room) -> None:
-        self.model, self.selection, self.room = model, selection, room
+        self.model, self.selection, self.options, self.room = model, selection, options, room
         self.shortest = options.min_length
         self.state = model.new_state(room.sentences, options.rows, room.source_length, room.target_length)
         self.slots = Slots(room.sentences, room.target_length, selection.first_rows, options, model.special_tokens.end)
         self.encoded: deque[tuple[Any, int, LaneEntry]] = deque()
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
+        # The text before what is decoded, where that goes on from it.
+        self.texts: dict[int, list[int]] = {}
         self.steps_gathered = 0
         self.checked = False
 
@@ -169,6 +172,7 @@ class Lane:
         self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
         for slot, (_, _, job) in zip(slots, taken, strict=True):
             self.slots.open(slot, job.request, job.first, self.shortest, job.longest)
+            self.texts[slot] = [*job.prefilled, job.first] if self.model.continues_text else []
             if job.watch:
                 self.watches[job.request.index] = job.watch
 
@@ -200,6 +204,7 @@ class Lane:
         kept = [next(moved) if slot in free else slot for slot in range(num_kept)]
         self.state.select(kept)
         self.slots.keep(kept)
+        self.texts = {new: self.texts[old] for new, old in enumerate(kept)}
         self.free = []
 
     def step(self) -> list[Decoded]:
@@ -243,12 +248,22 @@ class Lane:
             if not watch(SlotProgress(index, slot, self.slots, scores)):
                 self.cancel(index)
 
+    def _rule_out_repetition(self, scores: TokenScores) -> None:
+        for place, row in enumerate(scores.rows_A.tolist()):
+            slot, own_row = divmod(row, len(self.slots.own_rows))
+            text = [*self.texts[slot], *self.slots.tokens_so_far(slot, own_row)]
+            against_repetition(
+                scores.logits_AV[place], scores.peak_A1[place], scores.log_peak_A1[place], text, self.options
+            )
+
     def _children(self, scores: TokenScores) -> Children:
         """What the selection chooses, except where a prefix says what comes next."""
         slots, device = self.slots, self.model.device
         early_N = slots.early
         early = early_N.repeat(len(slots.own_rows))[scores.rows_A] if early_N.any() else None
         scores.forbid(self.model.special_tokens, None if early is None else torch.from_numpy(early).to(device))
+        if self.options.looks_back:
+            self._rule_out_repetition(scores)
         children = self.selection.choose(scores, slots)
         forced = slots.forced
         if not len(forced):

@@ -16,6 +16,8 @@ DEFAULT_BEAM = DefaultBeam(5)
 DEFAULT_LENGTH_PENALTY = 0.6
 
 
+# Beyond, what is there already is as good as ruled out.
+LARGEST_REPETITION_PENALTY = 100.0
 # Beyond, the longest of all wins whatever it says.
 LARGEST_LENGTH_PENALTY = 10.0
 
@@ -72,6 +74,9 @@ class DecodingOptions:
     Without `beam` it is 5; sampling has none, hence 1.
     Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
     prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
+    The log-probability of a token that is there already is multiplied by `repetition_penalty` (Keskar et al., 2019),
+    and a token that would complete so many as are there already, one after another, is ruled out (`no_repeat_ngram`; 0
+    rules out nothing). For a model that continues a text, that text counts, too.
     """
 
     beam: int = DEFAULT_BEAM
@@ -81,6 +86,8 @@ class DecodingOptions:
     max_length: int | None = None
     max_extra: int = 50
     sampling: SamplingOptions | None = None
+    repetition_penalty: float = 1.0
+    no_repeat_ngram: int = 0
 
     def __post_init__(self) -> None:
         whole = "a whole number from {} up"
@@ -96,6 +103,13 @@ class DecodingOptions:
         )
         _require(_is_whole(self.min_length, 0), "min_length", self.min_length, whole.format(0))
         _require(_is_whole(self.max_extra, 0), "max_extra", self.max_extra, whole.format(0))
+        _require(
+            _is_number(self.repetition_penalty) and 1.0 <= self.repetition_penalty <= LARGEST_REPETITION_PENALTY,
+            "repetition_penalty",
+            self.repetition_penalty,
+            f"a number from 1, which turns it off, to {LARGEST_REPETITION_PENALTY:g}",
+        )
+        _require(_is_whole(self.no_repeat_ngram, 0), "no_repeat_ngram", self.no_repeat_ngram, whole.format(0))
         _require(
             self.max_length is None or _is_whole(self.max_length, 0),
             "max_length",
@@ -120,6 +134,11 @@ class DecodingOptions:
                 f"min_length is {self.min_length}, more than max_length, which is {self.max_length}: "
                 "lower min_length or raise max_length"
             )
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether what can be chosen depends on the tokens that are there already."""
+        return self.repetition_penalty != 1.0 or self.no_repeat_ngram > 0
 
     @property
     def rows(self) -> int:

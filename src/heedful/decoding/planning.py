@@ -40,6 +40,8 @@ def check_options(model: FramingModel, options: DecodingOptions, max_sentences: 
     """Raise a UserError if a model cannot be decoded with these options."""
     if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
         raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
+    if options.looks_back and getattr(model, "shortlist", None):
+        raise UserError("rules against repetition look at all subwords: load the model without its shortlist")
     limit = model.longest_target(0)
     if limit is not None and options.min_length > limit:
         raise UserError(

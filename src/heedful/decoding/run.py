@@ -29,6 +29,10 @@ class AnyScheduler(Protocol):
         """How many sentences have a slot."""
 
     @property
+    def num_steps(self) -> int:
+        """Steps of sentences so far."""
+
+    @property
     def num_slots(self) -> int:
         """How many sentences there is room for at present."""
 

@@ -32,6 +32,7 @@ class Scheduler:
         assert not getattr(model, "training", False), "a model decodes in evaluation mode"
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
+        self.num_steps = 0
         self.selection: Selection = (
             BeamSearch() if options.sampling is None else Sampler(options.sampling, options.nbest)
         )
@@ -86,6 +87,7 @@ class Scheduler:
             lane.close_gaps()
         kept = {length: [lane for lane in lanes if lane.running] for length, lanes in self.lanes.items()}
         self.lanes = {length: lanes for length, lanes in kept.items() if lanes}
+        self.num_steps += self.num_running
         return [done for lane in self._all_lanes() for done in lane.step()]
 
     def _all_lanes(self) -> list[Lane]:

@@ -39,6 +39,10 @@ class DecodingModel(Protocol):
         """Where the model computes."""
 
     @property
+    def continues_text(self) -> bool:
+        """Whether a target goes on from its source, and is not a translation of it."""
+
+    @property
     def special_tokens(self) -> SpecialTokens:
         """Where the vocabulary has its special tokens."""
 

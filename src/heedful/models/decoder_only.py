@@ -83,6 +83,8 @@ class CausalState:
 class DecoderOnly(nn.Module):
     """Token ids in, logits of the token that follows each out."""
 
+    continues_text = True
+
     def __init__(self, config: DecoderOnlyConfig) -> None:
         super().__init__()
         self.config = config

@@ -119,6 +119,8 @@ class EncoderDecoderState:
 class EncoderDecoder(nn.Module):
     """Source ids and target ids in, logits of the next target ids out."""
 
+    continues_text = False
+
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.config = config

@@ -107,6 +107,8 @@ class RecurrentState:
 class Recurrent(nn.Module):
     """Source ids and target ids in, logits of the next target ids out."""
 
+    continues_text = False
+
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         self.config = config

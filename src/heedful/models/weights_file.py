@@ -51,14 +51,17 @@ def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parame
 
 
 def check_finite(tensors: dict[str, Tensor]) -> None:
-    """Raise a UserError that names the parameter if one holds an infinite number.
+    """Raise a UserError that names the parameter if one holds a number that is infinite or NaN.
 
-    A NaN spoils whatever is computed with it, and is found there; what is infinite can get lost behind a tanh.
+    What is computed with it does not always show it: attention gives zeros for a row whose scores are all NaN, and what
+    is infinite gets lost behind a tanh.
     """
     for name, tensor in tensors.items():
-        # A sum is the cheapest look at all of it.
-        if not bool(tensor.sum().isfinite()) and bool(tensor.isinf().any()):
-            raise UserError(f"{name} holds an infinite number: the weights are damaged, or training diverged")
+        # A sum is the cheapest look at all of it; that of large numbers may leave their range.
+        if not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
+            raise UserError(
+                f"{name} holds a number that is infinite or NaN: the weights are damaged, or training diverged"
+            )
 
 
 def _some(names: list[str]) -> str:

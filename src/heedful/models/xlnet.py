@@ -53,6 +53,8 @@ class Reading:
 class XLNet(nn.Module):
     """Token ids in; logits of the tokens at their own places out, or of the token that follows each."""
 
+    continues_text = True
+
     def __init__(self, config: XLNetConfig) -> None:
         super().__init__()
         self.config = config

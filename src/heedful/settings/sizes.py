@@ -13,29 +13,37 @@ from heedful.settings.positions import traits_of
 
 # Numbers in a table of positions that any model may have; one with more weights may have as many as these.
 MOST_COMPUTED = 2**23
+# Settings of which some tensor has as many rows or columns.
+ROWS_AND_COLUMNS = {"vocabulary_size", "width", "hidden_width", "inner_width", "key_width", "value_width", "num_labels"}
 
 
 def check_sizes(settings: Any, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Raise a UserError if settings ask for more layers or positions than weights of these shapes can have."""
+    """Raise a UserError if settings ask for more layers, rows or positions than weights of these shapes can have."""
     stored = sum(math.prod(shape) for shape in shapes.values())
-    for name, layers in _layers(settings):
-        if layers > len(shapes):
-            raise UserError(f"{name} is {layers:,}, but there are only {len(shapes):,} tensors")
+    for name, value in _whole_numbers(settings):
+        own_name = name.rpartition(".")[2]
+        if own_name == "num_layers" and value > len(shapes):
+            raise UserError(f"{name} is {value:,}, but there are only {len(shapes):,} tensors")
+        if own_name in ROWS_AND_COLUMNS and value > stored:
+            raise UserError(f"{name} is {shown(value)}: a model of that size is larger than its weights")
     if _computed(settings) > max(stored, MOST_COMPUTED):
         raise UserError(f"model.max_length is {shown(settings.max_length)}, too many positions for these weights")
 
 
-def _layers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
-    """All numbers of layers in some settings, by their dotted names."""
+def _whole_numbers(settings: Any, where: str = "model") -> Iterator[tuple[str, int]]:
+    """All whole numbers in some settings, by their dotted names."""
     for each in dataclasses.fields(settings):
         value, name = getattr(settings, each.name), f"{where}.{each.name}"
-        if each.name == "num_layers":
+        if isinstance(value, int):
             yield name, value
         elif dataclasses.is_dataclass(value):
-            yield from _layers(value, name)
+            yield from _whole_numbers(value, name)
 
 
 def _computed(settings: Any) -> int:
     """Numbers in the table that a scheme of positions computes, at most."""
     positions = getattr(settings, "positions", None)
-    return settings.max_length * settings.width if positions and traits_of(positions).computes_table else 0
+    if not positions or not traits_of(positions).computes_table:
+        return 0
+    widths = [width for name, width in _whole_numbers(settings) if name.endswith(".key_width")]
+    return int(settings.max_length * max([settings.width, *widths]))

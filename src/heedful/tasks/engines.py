@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from heedful.core.library import why_not_built
+from heedful.core.library import instruction_set, why_not_built
 from heedful.core.model import CoreModel, runs_family
 from heedful.errors import UserError
-from heedful.machine.devices import device_type
-from heedful.model_folder import ModelConfig
+from heedful.files import file_version
+from heedful.machine.devices import device_type, hold_to_one_thread
+from heedful.machine.torch_needed import has_torch, torch_missing
+from heedful.model_folder import WEIGHTS, ModelConfig
 
 
 def why_not_core(config: ModelConfig, device: str = "auto", *, shortlist: bool = False) -> str | None:
@@ -36,13 +38,26 @@ def choose_engine(
     return "torch" if reason else "core"
 
 
+def engine_in_words(config: ModelConfig) -> str:
+    """The engine that computes with a model unless another is asked for, and its instructions, or why it is torch."""
+    reason = why_not_core(config)
+    return f"torch: {reason}" if reason else f"core ({instruction_set()})"
+
+
 def torch_network(pipeline: Any) -> Any:
     """The torch model of a pipeline, which is loaded at the first call where the engine computes."""
     network = pipeline.model
     if not isinstance(network, CoreModel):
         return network
     if network.torch_network is None:
+        if not has_torch():
+            raise torch_missing("looking into attention")
+        if network.threads == 1:
+            hold_to_one_thread()
         from heedful.tasks.loading import load
 
-        network.torch_network = load(network.folder, "cpu", network.asked_length, engine="torch").model
+        loaded = load(network.folder, "cpu", network.asked_length, engine="torch").model
+        if file_version((network.folder / WEIGHTS).stat()) != network.version:
+            raise UserError(f"the model in {network.folder} was replaced since it was loaded: load it again")
+        network.torch_network = loaded
     return network.torch_network

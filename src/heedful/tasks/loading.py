@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
+from heedful.config import shown
 from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.torch_needed import needs_torch
@@ -39,34 +41,52 @@ def load(
     computes with weights of 8 bits: faster on a CPU, and a little less exact. With `shortlist` a translation model
     uses that of its folder (see `heedful shortlist`).
     """
+    computing = Computing(device, engine, precision)
+    return _load(path, computing, max_length, shortlist=shortlist)
+
+
+def _load(
+    path: str | Path,
+    computing: Computing,
+    max_length: int | None = None,
+    *,
+    shortlist: bool = False,
+    shared: bool = False,
+) -> Pipeline:
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"the model is {shown(path)}, but must be the path of a model folder")
     folder = Path(path)
     config = check_model_folder(folder)
+    precision = computing.precision
     if max_length is not None and max_length < 1:
         raise UserError(f"max_length is {max_length}, but must be at least 1")
     if precision not in get_args(Precision):
         raise UserError(f"precision is {precision!r}: choose one of {', '.join(get_args(Precision))}")
-    if choose_engine(engine, config, device, shortlist=shortlist) == "core":
+    if choose_engine(computing.engine, config, computing.device, shortlist=shortlist) == "core":
         loaded = _load_core(folder, config, max_length, precision)
     else:
-        loaded = _load_torch(folder, device, max_length, precision, shortlist)
+        loaded = _load_torch(folder, computing, max_length, shortlist=shortlist, shared=shared)
     pipeline: Pipeline = resolve(all_tasks()[config.task].pipeline)(loaded)
     return pipeline
 
 
-def load_with(path: str | Path, computing: Computing) -> Pipeline:
-    """Load a model folder, to compute as is asked."""
-    return load(path, computing.device, precision=computing.precision, engine=computing.engine)
+def load_with(path: str | Path, computing: Computing, *, shared: bool = False) -> Pipeline:
+    """Load a model folder, to compute as is asked; the weights may be `shared` with processes that load it too.
+
+    That is for files that nobody overwrites while they are in use.
+    """
+    return _load(path, computing, shared=shared)
 
 
 def _load_core(folder: Path, config: ModelConfig, max_length: int | None, precision: Precision) -> LoadedModel:
     network = CoreModel(folder, config.family, config.model, int8=precision == "int8", max_length=max_length)
-    tokenizer = load_tokenizer(folder, config) if config.has_tokenizer else None
+    tokenizer = load_tokenizer(folder, config, network.metadata) if config.has_tokenizer else None
     return LoadedModel(network, config, tokenizer, folder.resolve().name)
 
 
 @needs_torch("loading a model")
 def _load_torch(
-    folder: Path, device: str, max_length: int | None, precision: Precision, shortlist: bool
+    folder: Path, computing: Computing, max_length: int | None, *, shortlist: bool, shared: bool
 ) -> LoadedModel:
     from heedful.layers.int8_linear import with_int8_weights
     from heedful.machine.devices import choose_device
@@ -74,30 +94,31 @@ def _load_torch(
     from heedful.models.shortlist import load_shortlist
     from heedful.models.shortlist_output import ShortlistOutput
 
-    loaded = load_model_folder(folder)
+    loaded = load_model_folder(folder, shared=shared)
     if max_length is not None:
         if not hasattr(loaded.network, "resize_positions"):
             raise UserError(f"{folder} takes no text, for which max_length would be: give classify its resolution")
         loaded.network.resize_positions(max_length)
-    loaded.network.to(choose_device(device))
+    loaded.network.to(choose_device(computing.device))
     if shortlist:
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{folder}: only Transformers that translate have a shortlist")
         found = load_shortlist(folder, loaded.config.model.vocabulary_size)
         loaded.network.shortlist = ShortlistOutput(found, loaded.network.output)
-    if precision == "int8":
+    if computing.precision == "int8":
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{folder}: int8 is for Transformers that translate: leave the precision at fp32")
         with_int8_weights(loaded.network)
     return loaded
 
 
-def load_translator(path: str | Path, computing: Computing | None = None, shortlist: bool = False) -> Translator:
+def load_translator(
+    path: str | Path, computing: Computing | None = None, shortlist: bool = False, *, shared: bool = False
+) -> Translator:
     """Load a model folder that must hold a translation model."""
     from heedful.tasks.translation.pipeline import Translator
 
-    chosen = computing or Computing()
-    model = load(path, chosen.device, None, chosen.precision, shortlist, chosen.engine)
+    model = _load(path, computing or Computing(), shortlist=shortlist, shared=shared)
     if not isinstance(model, Translator):
         raise UserError(f"{path} holds no translation model")
     return model

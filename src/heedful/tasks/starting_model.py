@@ -11,7 +11,7 @@ from torch import nn
 
 from heedful.config import to_dict
 from heedful.errors import UserError
-from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, load_tokenizer
+from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_model_folder, load_tokenizer
 from heedful.models.weight_transfer import transfer_weights
 from heedful.text.tokenizer import Tokenizer
 
@@ -57,7 +57,7 @@ class StartingTextModel(StartingModel):
 
     def tokenizer(self) -> Tokenizer:
         """Its vocabulary, which the new model takes over."""
-        return load_tokenizer(self.folder, self.config)
+        return load_tokenizer(self.folder, self.config, check_weights(self.folder).metadata)
 
     def settings(self) -> dict[str, Any]:
         """Its settings without an encoder's head, and a schedule for weights that are not random."""

@@ -1,19 +1,23 @@
 """The stated rules by which pairs of lines are cleaned or left out, as functions without memory."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from heedful.text.text_files import MAX_LINE_BYTES
 
-Lengths = npt.NDArray[np.int32]
+# Whoever translates a line does not wait for numpy.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Lengths: TypeAlias = npt.NDArray[np.int32]
 
 MAX_RATIO = 9
 RATIO_SLACK = 10  # subwords; a one-word line may well have a translation of ten
@@ -144,6 +148,8 @@ def clean_pairs(
     faults: Mapping[int, Rule] = MappingProxyType({}),
 ) -> CleanedPairs:
     """Clean a block of aligned lines; `missing` are places of rows that lacked a column, `faults` of other bad rows."""
+    import numpy as np
+
     assert len(sources) == len(targets), (len(sources), len(targets))
     source_texts, source_rules = clean_lines(sources)
     target_texts, target_rules = clean_lines(targets)
@@ -176,10 +182,14 @@ def _hits_of_pair(offset: int, found: list[tuple[Rule, str]]) -> list[Hit]:
 
 def over_long(source_lengths: Lengths, target_lengths: Lengths, max_length: int) -> npt.NDArray[np.bool_]:
     """Which pairs have more than max_length subwords on one side."""
+    import numpy as np
+
     return np.maximum(source_lengths, target_lengths) > max_length
 
 
 def extreme_ratio(source_lengths: Lengths, target_lengths: Lengths) -> npt.NDArray[np.bool_]:
     """Which pairs have more than MAX_RATIO times as many subwords on one side, plus RATIO_SLACK."""
+    import numpy as np
+
     shorter, longer = np.minimum(source_lengths, target_lengths), np.maximum(source_lengths, target_lengths)
     return longer > MAX_RATIO * shorter + RATIO_SLACK

@@ -14,6 +14,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.text.special_tokens import END, PAD, START, SpecialTokens
+from heedful.weights_seal import checksum_of
 
 # None of the brackets is in the alphabet of byte-level subwords, so that no text can become one of these.
 SPECIAL_TOKENS = ("⟨pad⟩", "⟨start⟩", "⟨end⟩")
@@ -149,12 +150,20 @@ class Tokenizer:
         return cls(engine, special_tokens)
 
     @classmethod
-    def load(cls, path: str | Path, special_tokens: SpecialTokens | None = None) -> "Tokenizer":
-        """Read a tokenizer.json."""
+    def load(
+        cls, path: str | Path, special_tokens: SpecialTokens | None = None, checksum: str | None = None
+    ) -> "Tokenizer":
+        """Read a tokenizer.json, which must have that checksum if there is one."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"), special_tokens)
+            content = Path(path).read_bytes()
+            if checksum is None or checksum_of(content) == checksum:
+                return cls.from_json(content.decode("utf-8"), special_tokens)
         except (OSError, ValueError) as error:
             raise UserError(f"{path} cannot be read: {error}") from error
+        raise UserError(
+            f"{path} is not the file that the model was written with: it is damaged or was replaced; put back the "
+            "model's own"
+        )
 
     def to_json(self) -> str:
         """Everything about this tokenizer as one text."""

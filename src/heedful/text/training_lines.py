@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from heedful.config import require
 from heedful.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # Lines whose sentences are counted: more would change no percentile by much.
 COUNTED_LINES = 10_000
@@ -42,6 +44,8 @@ def measure_lines(
     lengths: npt.NDArray[np.integer], text_of: Callable[[int], str], language: str | None
 ) -> TrainingLines:
     """Measure the lines of a training: the subwords of all, and the sentences of some that are evenly spread."""
+    import numpy as np
+
     count = len(lengths)
     places = np.unique(np.linspace(0, count - 1, min(count, COUNTED_LINES)).astype(np.int64))
     sentences = np.array([len(sentence_spans(text_of(int(place)), language)) for place in places])
@@ -50,5 +54,5 @@ def measure_lines(
 
 def _three(values: npt.NDArray[np.integer]) -> list[int]:
     """The median, the least value that 99 % do not exceed, and the largest, each at least 1."""
-    ordered = np.sort(values)
-    return [max(1, int(ordered[-(-len(ordered) * share // 100) - 1])) for share in (50, 99, 100)]
+    ordered = sorted(values.tolist())
+    return [max(1, ordered[-(-len(ordered) * share // 100) - 1]) for share in (50, 99, 100)]

@@ -16,7 +16,7 @@ import torch
 from heedful.config import merge
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals
-from heedful.model_folder import ModelConfig, check_model_folder, save_model_folder, stored_shapes
+from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.storage import storage_error, writing
 from heedful.tasks.job import Choice, Job, PreparedJob
@@ -87,8 +87,9 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
 def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) -> None:
     """Write the model of a finished run again if it is damaged or gone, and the last checkpoint has it."""
     try:
-        check_model_folder(out)
-        stored_shapes(out / "model.safetensors")
+        config, weights = check_model_folder(out), check_weights(out)
+        if config.has_tokenizer:
+            load_tokenizer(out, config, weights.metadata)
     except UserError as damage:
         state = trainer.state
         if state.best_rank is None or state.validations_since_best or trainer.config.average_checkpoints:

@@ -8,12 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmarks.speed import measuring, plots, scaling, step_clock
+from benchmarks.speed import measuring, plots, scaling
 from benchmarks.speed.peer import DRIVERS, Peer, PeerError
 from benchmarks.speed.scaling import build
 from benchmarks.speed.sizes import Size
-from heedful.decoding import DecodingOptions, Request, decode
-from heedful.layers import int8_linear
 from heedful.layers.attention import AttentionLayer, attend_fused
 from heedful.tasks.translation.task import collate
 
@@ -40,42 +38,10 @@ def test_operations_are_those_of_the_layers() -> None:
     assert TINY.training_flops(7, 11) == 3 * sum(counted)
 
 
-@pytest.mark.parametrize("rounded", [False, True])
-def test_the_parts_of_a_step_add_up_to_it_and_change_nothing(rounded: bool, monkeypatch) -> None:
-    model = build(TINY).eval()
-    if rounded:
-        monkeypatch.setattr(int8_linear, "SMALLEST_RATIO", 0)
-        int8_linear.with_int8_weights(model)
-    requests = [Request(number, [3, 5, 7]) for number in range(2)]
-    options = DecodingOptions(beam=5, min_length=11, max_length=11)
-    expected = list(decode(model, requests, options, 2))
-    with step_clock.clocked(model, skipped=3) as clock:
-        assert list(decode(model, requests, options, 2)) == expected
-    assert clock.taken == 12
-    found = clock.milliseconds()
-    whole = found.pop(step_clock.WHOLE)
-    assert sum(found.values()) == pytest.approx(whole)
-    assert {name for name, value in found.items() if value <= 0} == (set() if rounded else {step_clock.PARTS[1]})
-    clock.seconds.clear()
-    assert list(decode(model, requests, options, 2)) == expected and not clock.seconds
-
-
-def test_a_shared_history_is_what_steps_of_one_beam_leave_behind() -> None:
-    model = build(TINY).eval()
-    tokens = torch.full((5,), 3)
-    with torch.inference_mode():
-        prefilled = model.prefill(torch.full((1, 7), 3), torch.tensor([7]))
-        walked, made = (model.new_state(1, 5, 7, 40) for _ in range(2))
-        for state in (walked, made):
-            state.insert([0], prefilled, [0])
-        for _ in range(23):
-            model.step(tokens, walked)
-            walked.reorder(torch.zeros(5, dtype=torch.long))
-        scaling.share_path(made.cache, 23)
-        walked_view, made_view = walked.begin_step(), made.begin_step()
-    assert torch.equal(walked_view.positions_R, made_view.positions_R)
-    counts = [torch.isfinite(view.caches[0].mask_N1QS).sum(-1) for view in (walked_view, made_view)]
-    assert torch.equal(*counts) and counts[0].unique().tolist() == [24]
+def test_a_step_is_measured_at_every_length() -> None:
+    found = list(scaling.stepping(TINY, (12, 31)))
+    assert [(series, x) for series, x, _ in found] == [("heedful", 12), ("heedful", 31)]
+    assert all(value > 0 for _, _, value in found)
 
 
 def test_measures_are_taken_by_turns_and_the_first_round_is_dropped() -> None:

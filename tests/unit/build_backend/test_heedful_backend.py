@@ -63,5 +63,5 @@ def test_a_source_archive_has_what_the_build_needs_and_nothing_built(tree: Path,
     with tarfile.open(tmp_path / call(tree, "build_sdist", tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"build_backend/heedful_build.py", "build_backend/heedful_backend.py", "core/interface.h"} < names
-    assert {"core/version.cpp", "src/heedful/core/library.py", "pyproject.toml"} < names
+    assert {"core/interface.cpp", "src/heedful/core/library.py", "pyproject.toml"} < names
     assert not [name for name in names if name.endswith((LIBRARY, "built_from.txt", "not_built.txt", ".pyc"))]

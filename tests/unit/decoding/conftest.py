@@ -67,6 +67,8 @@ class TableModel:
         self.quantum, self.seed = quantum, seed
         self.cached, self.states, self.prefilled = {}, [], []
 
+    continues_text = False
+
     def longest_target(self, source_length):
         return self.limit
 

@@ -119,12 +119,14 @@ def test_an_imported_model_is_a_model_folder_like_any_other(tmp_path: Path) -> N
     tokenizer.save(str(tmp_path / "theirs" / "tokenizer.json"))
     result = import_folder(tmp_path / "theirs", tmp_path / "ours")
     assert result.remarks == []
-    model = load(tmp_path / "ours")
+    model = load(tmp_path / "ours", engine="torch")
     ids = model.tokenizer.encode("a dog <|endoftext|>")
     assert max(ids) < 256  # text never becomes a special token
     with torch.inference_mode():
         theirs = reference(torch.tensor([ids])).logits
         torch.testing.assert_close(model.model(torch.tensor([ids])), theirs, atol=1e-4, rtol=0)
+    scores = [each.score("a dog <|endoftext|>").loss for each in (model, load(tmp_path / "ours"))]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
 
 
 def test_leftover_and_missing_tensors_are_listed(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """What becomes of requests whose sentences fail, with schedulers that only pretend."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import torch
 
+import heedful
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.models import memory_plan
@@ -73,6 +76,18 @@ def test_what_waits_for_memory_can_be_cancelled(monkeypatch):
     assert len(first.told) == len(third.told) == 1 and not second.told
 
 
+@pytest.mark.parametrize("engine_name", ["core", "torch"])
+def test_steps_are_counted_by_sentences(untrained_model: Path, engine_name):
+    engine = Engine({"m": heedful.load(untrained_model, engine=engine_name).model})
+    requester = Requester(engine, [next(engine.indices) for _ in range(3)])
+    options = DecodingOptions(beam=2, min_length=7, max_length=7)
+    engine.add("m", options, [Request(index, [7, 8, 9]) for index in requester.indices], requester)
+    while engine.busy:
+        engine.step()
+    # Seven tokens, and the step that tells whether they end there.
+    assert len(requester.told) == 3 and engine.tokens == 3 * 8
+
+
 def test_a_fault_of_one_who_watches_ends_that_request_alone():
     engine = Engine({"m": small_model()})
     broken, whole = (Requester(engine, [next(engine.indices)]) for _ in range(2))
@@ -90,7 +105,7 @@ def test_a_fault_of_one_who_watches_ends_that_request_alone():
 def test_a_request_that_cannot_be_answered_leaves_the_others_alone():
     cancelled = []
     results = [SimpleNamespace(index=index, hypotheses=[index]) for index in (3, 5, 7)]
-    scheduler = SimpleNamespace(step=lambda: results, num_running=1, idle=False, cancel=cancelled.append)
+    scheduler = SimpleNamespace(step=lambda: results, num_steps=1, idle=False, cancel=cancelled.append)
     engine = Engine({})
     engine.schedulers["key"] = scheduler
     broken, whole = Requester(engine, [3, 5, 11], fails=True), Requester(engine, [7])

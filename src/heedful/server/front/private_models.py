@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import UserError
+from heedful.files import file_version
 from heedful.server.settings import ServerSettings
 
 PREFIX = "heedful-serve-"
@@ -65,18 +66,14 @@ def _copy(folder: Path, files: dict[Path, os.stat_result], into: Path) -> Path:
     try:
         for file in files:
             shutil.copyfile(file, target / file.name)
-        same = {file: _version(status) for file, status in files.items()} == {
-            file: _version(file.stat()) for file in files
+        same = {file: file_version(status) for file, status in files.items()} == {
+            file: file_version(file.stat()) for file in files
         }
     except OSError as error:
         raise UserError(f"cannot copy {folder} to {target}: {error.strerror}: set TMPDIR to another folder") from None
     if not same:
         raise UserError(f"{folder} was changed while it was read: try again when it is complete")
     return target
-
-
-def _version(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _new_folder(size: int) -> Path:

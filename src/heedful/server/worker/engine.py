@@ -180,12 +180,13 @@ class Engine:
                 self.schedulers.pop(key, None)
 
     def _step(self, key: tuple[str, DecodingOptions], scheduler: AnyScheduler) -> None:
+        before = scheduler.num_steps
         try:
             results = scheduler.step()
         except Exception as error:  # those whose sentences are computed together fail together, and nobody else
             self._drop(key, error)
             return
-        self.tokens += scheduler.num_running + len(results)
+        self.tokens += scheduler.num_steps - before
         for result in results:
             place = self._leave(result.index)
             if place is None:  # another of its request's sentences has failed

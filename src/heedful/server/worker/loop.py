@@ -16,7 +16,7 @@ from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.devices import device_type, hold_to_one_thread
 from heedful.machine.memory import keep_freed_memory, resident_memory
-from heedful.model_folder import check_model_folder, stored_shapes
+from heedful.model_folder import check_model_folder, check_weights
 from heedful.models.parameter_count import counted_in
 from heedful.server.channel import Channel
 from heedful.server.messages import (
@@ -98,7 +98,8 @@ def _load(folder: str, settings: ServerSettings) -> Pipeline:
     precision = wanted.precision if own or config.family == "encoder_decoder" else "fp32"
     if not own:
         hold_to_one_thread()
-    pipeline = load_with(folder, replace(wanted, precision=precision))
+    # The folders are the server's own, so that its workers can share the weights.
+    pipeline = load_with(folder, replace(wanted, precision=precision), shared=True)
     if isinstance(pipeline.model, CoreModel):
         pipeline.model.threads = 1  # there is a worker for each core
     return pipeline
@@ -114,7 +115,7 @@ def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:
         task.gives,
         task.placeholder,
         config.family,
-        counted_in(stored_shapes(folder / "model.safetensors")),
+        counted_in(check_weights(folder).shapes),
         config.source_language,
         config.target_language,
         list(config.labels) or None,

@@ -29,8 +29,9 @@ class CoreEncoder:
         """The answer of the head to each text, V or T V."""
         config = self.model.config
         of_texts = config.head == "classes"
-        width = config.vocabulary_size if config.head == "masked" else config.num_labels
-        found = self._encode(rows, POOLINGS[config.pooling] if of_texts else 0, head=True, width=width)
+        widths = {"masked": config.vocabulary_size, "none": config.width}
+        width, has_head = widths.get(config.head, config.num_labels), config.head != "none"
+        found = self._encode(rows, POOLINGS[config.pooling] if of_texts else 0, head=has_head, width=width)
         return [each[0] for each in found] if of_texts else found
 
     def _encode(self, rows: Rows, pooling: int, *, head: bool, width: int) -> list[NDArray[np.float32]]:

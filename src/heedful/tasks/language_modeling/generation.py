@@ -43,6 +43,8 @@ class GenerationOptions:
     seed: int = 0
     samples: int = 1
     stop: tuple[str, ...] = ()
+    repetition_penalty: float = 1.0
+    no_repeat_ngram: int = 0
 
     def __post_init__(self) -> None:
         for name in ("max_tokens", "samples"):
@@ -55,6 +57,7 @@ class GenerationOptions:
             )
         # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
         SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
+        assert self.search  # checks the rules against repetition
 
     @property
     def search(self) -> DecodingOptions:
@@ -62,7 +65,12 @@ class GenerationOptions:
         sampling = None
         if self.temperature > 0:
             sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
-        return DecodingOptions(beam=1, sampling=sampling)
+        return DecodingOptions(
+            beam=1,
+            sampling=sampling,
+            repetition_penalty=self.repetition_penalty,
+            no_repeat_ngram=self.no_repeat_ngram,
+        )
 
 
 class LongPromptWarning(UserWarning):

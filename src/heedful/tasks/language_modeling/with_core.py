@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.model import CoreModel
-from heedful.core.sequences import score_targets
+from heedful.core.sequences import TOKENS_AT_A_TIME, score_targets
 
 
 class CoreText:
@@ -19,6 +19,11 @@ class CoreText:
 
     def loss(self, ids: NDArray[np.integer]) -> float:
         """The summed loss of all ids but the first."""
+        per_call = max(1, TOKENS_AT_A_TIME // self.model.max_length) * self.model.max_length
+        return sum(self._loss(ids[start : start + per_call + 1]) for start in range(0, len(ids) - 1, per_call))
+
+    def _loss(self, ids: NDArray[np.integer]) -> float:
+        """The same for a few windows."""
         firsts, targets = [], []
         for start in range(0, len(ids) - 1, self.model.max_length):
             window = ids[start : start + self.model.max_length + 1]

@@ -42,7 +42,8 @@ def evaluate_translation(
     remark: Callable[[int, str], None],
 ) -> TranslationScores:
     """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
-    scores = cached_translator(settings.model, settings.computing, settings.shortlist).score(sources, references)
+    settings = settings.of_this_version()
+    scores = cached_translator(settings).score(sources, references)
     translations: list[str] = []
     texts = [text.replace("\n", " ") for text in sources]  # each is a line
     started = time.monotonic()

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import queue
-import signal
-import threading
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.model import CoreModel
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import device_type
-from heedful.machine.memory import keep_freed_memory
-from heedful.model_folder import check_model_folder
+from heedful.model_folder import check_model_folder, folder_version
 from heedful.tasks.computing import Computing
 from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
+from heedful.tasks.translation.line_input import ReadBytes, chunks, decoded
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, InputLine, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
-from heedful.text.text_files import BYTE_ORDER_MARK
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from heedful.machine.worker_processes import WorkerProcesses
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
@@ -40,8 +39,6 @@ CHUNK_LINES = 256
 CHUNK_LINES_OF_CORE = 2048
 # Different lines, the latest ones, that are not translated again when they come again.
 RECENT_LINES = 8192
-# Seconds to wait for another line before those that are there are translated.
-PATIENCE = 0.01
 INVALID_UTF8 = "is not valid UTF-8: the bytes that are not are read as U+FFFD"
 
 
@@ -59,9 +56,12 @@ class LineSettings:
     batch_size: int = DEFAULT_BATCH_SIZE
     split: Split = "auto"
     verbose: bool = False
+    # What the files of the model must be, where it is loaded more than once.
+    version: Mapping[str, tuple[int, int, int]] | None = None
 
-
-ReadBytes = Callable[[], bytes]
+    def of_this_version(self) -> LineSettings:
+        """The settings for the model as it is now, and no other that takes its place meanwhile."""
+        return self if self.version is not None else replace(self, version=folder_version(Path(self.model)))
 
 
 def translate_lines(
@@ -76,7 +76,7 @@ def translate_lines(
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    _translate(settings, workers, lambda size: _decoded(chunks(read, size)), write, remark)
+    _translate(settings, workers, lambda size: decoded(chunks(read, size)), write, remark)
 
 
 def translate_texts(
@@ -101,12 +101,13 @@ def _translate(
     """Translate groups of lines, of a size to be told; None among them says that there is nothing to read for now."""
     size = CHUNK_LINES
     if _runs_on_core(settings):
-        translator = cached_translator(settings.model, settings.computing, settings.shortlist)
+        translator = cached_translator(settings)
         assert isinstance(translator.model, CoreModel)
         translator.model.threads = workers
         size, workers = CHUNK_LINES_OF_CORE, 1
+    if workers > 1:
+        settings = settings.of_this_version()
     work = _Work(settings, workers, write, remark)
-    others = set(multiprocessing.active_children())
     # Samples are drawn anew for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
     first = 1
@@ -118,17 +119,10 @@ def _translate(
             work.take(recent.look_up(first, lines))
             first += len(lines)
         work.finish()
-    except BrokenProcessPool:
-        raise UserError(
-            "a worker process ended unexpectedly, perhaps for lack of memory: try fewer --workers"
-        ) from None
     except BaseException:  # Ctrl-C too: nobody waits for the other chunks any more
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
+        work.stop(at_once=True)
         raise
-    finally:
-        if work.executor:
-            work.executor.shutdown(wait=False, cancel_futures=True)
+    work.stop(at_once=False)
 
 
 def _runs_on_core(settings: LineSettings) -> bool:
@@ -144,17 +138,20 @@ class _Work:
     workers: int
     write: Callable[[list[str], int], None]
     remark: Callable[[int, str], None]
-    executor: ProcessPoolExecutor | None = None
+    processes: WorkerProcesses | None = None
     pending: deque[tuple[Chunk, Future[list[LineAnswer]]]] = field(default_factory=deque)
 
     def take(self, chunk: Chunk) -> None:
         """Translate a chunk, or have it translated: only long input is worth starting processes for."""
-        if self.executor is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
-            self.executor = ProcessPoolExecutor(self.workers, multiprocessing.get_context("spawn"), _start_worker)
-        if self.executor is None:
+        if self.processes is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
+            # Only now: a translation by the engine's threads goes without it, and need not wait for it.
+            from heedful.machine.worker_processes import WorkerProcesses
+
+            self.processes = WorkerProcesses(self.workers)
+        if self.processes is None:
             self._hand_out(chunk, translate_chunk(self.settings, chunk.first, chunk.new_lines))
             return
-        future = self.executor.submit(translate_chunk, self.settings, chunk.first, chunk.new_lines)
+        future = self.processes.submit(translate_chunk, self.settings, chunk.first, chunk.new_lines)
         self.pending.append((chunk, future))
         self.finish(2 * self.workers)
 
@@ -162,7 +159,13 @@ class _Work:
         """Wait for all chunks, the oldest first, but for so many, and hand them out."""
         while len(self.pending) > but:
             chunk, future = self.pending.popleft()
-            self._hand_out(chunk, future.result())
+            assert self.processes is not None
+            self._hand_out(chunk, self.processes.result(future))
+
+    def stop(self, *, at_once: bool) -> None:
+        """End what was started."""
+        if self.processes is not None:
+            self.processes.stop(at_once=at_once)
 
     def _hand_out(self, chunk: Chunk, found: list[LineAnswer]) -> None:
         chunk.fill(found)
@@ -172,89 +175,28 @@ class _Work:
         self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
 
 
-def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
-    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
-    # A line, the end (None), or what went wrong in reading.
-    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
-    threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
-    line: bytes | Exception | None = b""
-    while line is not None:
-        try:
-            line = lines.get(timeout=PATIENCE)
-        except queue.Empty:
-            yield None
-            line = lines.get()
-        chunk: list[bytes] = []
-        while line is not None:
-            if isinstance(line, Exception):
-                raise line
-            chunk.append(line)
-            if len(chunk) == size:
-                break
-            try:
-                line = lines.get(timeout=PATIENCE)
-            except queue.Empty:
-                break
-        if chunk:
-            yield chunk
-
-
-def _decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
-    """Groups of lines as text, without a byte order mark and without carriage returns before their ends."""
-    begins = True
-    for lines in groups:
-        if lines and begins:
-            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
-            begins = False
-        yield None if lines is None else [_decoded_line(line.removesuffix(b"\r")) for line in lines]
-
-
-def _decoded_line(raw: bytes) -> InputLine:
-    try:
-        return InputLine(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        return InputLine(raw.decode("utf-8", "replace"), is_valid=False)
-
-
-def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
-    try:
-        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
-        while block := read():
-            first, *others = block.split(b"\n")
-            parts.append(first)
-            for piece in others:
-                lines.put(b"".join(parts))
-                parts = [piece]
-        if rest := b"".join(parts):
-            lines.put(rest)
-        lines.put(None)
-    except Exception as error:  # it is raised where the lines are taken
-        lines.put(error)
-
-
-def _start_worker() -> None:
-    """Keep freed memory, let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
-    keep_freed_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+def cached_translator(settings: LineSettings) -> Translator:
+    """The model for lines with these settings, loaded once per process."""
+    version = None if settings.version is None else tuple(settings.version.items())
+    return _cached_translator(settings.model, settings.computing, settings.shortlist, version)
 
 
 @lru_cache(maxsize=1)
-def cached_translator(model: str, computing: Computing, shortlist: bool) -> Translator:
-    """The model of that folder, loaded once per process."""
-    return load_translator(model, computing, shortlist)
+def _cached_translator(
+    model: str, computing: Computing, shortlist: bool, version: tuple[Any, ...] | None
+) -> Translator:
+    # Where it was not imported, nobody has started this process by it.
+    processes = sys.modules.get("multiprocessing")
+    one_of_several = processes is not None and processes.parent_process() is not None
+    translator = load_translator(model, computing, shortlist, shared=one_of_several)
+    if version is not None and tuple(folder_version(Path(model)).items()) != version:
+        raise UserError(f"the model in {model} was replaced while it was used: run it again")
+    return translator
 
 
 def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
     """Translate some lines, of which the first has the number `first`, in whatever process this is."""
-    translator = cached_translator(settings.model, settings.computing, settings.shortlist)
+    translator = cached_translator(settings)
     about_lines = [[] if line.is_valid else [INVALID_UTF8] for line in lines]
     with remarks() as found:
         translations = translator.translate(

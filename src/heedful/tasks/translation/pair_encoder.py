@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import UserError
+from heedful.prepared.batches import Lengths
 from heedful.prepared.folder import FILES_CHANGED
 from heedful.prepared.progress import ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus, RawPairs
@@ -13,7 +14,7 @@ from heedful.tasks.translation.fates import Fate
 from heedful.tasks.translation.pairs import PairsWriter
 from heedful.tasks.translation.summary import PairLog
 from heedful.tasks.translation.survey import clean_and_log
-from heedful.text.cleaning import CleanedPairs, Lengths, Rule, clean_pairs, extreme_ratio, over_long
+from heedful.text.cleaning import CleanedPairs, Rule, clean_pairs, extreme_ratio, over_long
 from heedful.text.corpus_encoder import CorpusEncoder
 
 # The largest number of pairs that are turned into ids at a time, which bounds the memory this takes.

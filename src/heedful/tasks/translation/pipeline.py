@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, overload
 
 from heedful.config import require
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import (
-    DEFAULT_BEAM,
-    DEFAULT_LENGTH_PENALTY,
-    DecodingOptions,
-    search_options,
-)
+from heedful.decoding.options import DEFAULT_BEAM, DEFAULT_LENGTH_PENALTY, DecodingOptions, search_options
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.described import Described
-from heedful.tasks.translation.alignment import Aligner
 from heedful.tasks.translation.answers import Alignment, texts_as_list
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
@@ -244,6 +238,8 @@ class Translator(Described):
         """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
+            from heedful.tasks.translation.alignment import Aligner  # which needs numpy, as most translations do not
+
             alignments = Aligner(self.computation, self.tokenizer).align(
                 [list(source)] * len(hypotheses), [each.tokens for each in hypotheses]
             )

@@ -150,7 +150,7 @@ def test_save_and_load_give_the_same_bits(build, head: str, tmp_path: Path) -> N
     task = {"none": "encoder", "classes": "classification", "tags": "tagging", "masked": "masked_language_model"}[head]
     config = ModelConfig("encoder_only", task, model.config.model, labels=model.config.labels)
     save_model_folder(tmp_path, model.model, model.tokenizer, config, model_card("a", "b", "c", "d", {}))
-    loaded = load(tmp_path)
+    loaded = load(tmp_path, engine="torch")
     assert type(loaded) is HEADS[head]
     lines = texts(7, 13)
     assert np.array_equal(loaded.embed(lines), model.embed(lines))
@@ -158,3 +158,8 @@ def test_save_and_load_give_the_same_bits(build, head: str, tmp_path: Path) -> N
     assert all(
         np.array_equal(one, other) for one, other in zip(loaded.logits(framed, 3), model.logits(framed, 3), strict=True)
     )
+    by_core = load(tmp_path, engine="core")
+    assert type(by_core) is HEADS[head]
+    np.testing.assert_allclose(by_core.embed(lines), model.embed(lines), atol=1e-5)
+    for one, other in zip(by_core.logits(framed, 3), model.logits(framed, 3), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)

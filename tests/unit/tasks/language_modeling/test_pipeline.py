@@ -29,10 +29,17 @@ def model(request: pytest.FixtureRequest) -> LanguageModel:
     return LanguageModel(LoadedModel(network, ModelConfig("decoder_only", "language_model", config), tokenizer))
 
 
-def test_int8_is_refused(model: LanguageModel, tmp_path: Path) -> None:
+def test_int8_is_for_the_core(model: LanguageModel, tmp_path: Path) -> None:
     save_model_folder(tmp_path, model.model, model.tokenizer, model.config, "")
     with pytest.raises(UserError, match="int8 is for Transformers that translate"):
-        load(tmp_path, "cpu", precision="int8")
+        load(tmp_path, "cpu", precision="int8", engine="torch")
+    rounded = load(tmp_path, "cpu", precision="int8")
+    assert isinstance(rounded, LanguageModel)
+    (found,) = rounded.generate("the dog", GenerationOptions(max_tokens=23, seed=5))
+    assert found
+    text = "the red dog and the sea"
+    assert rounded.score(text).loss == pytest.approx(model.score(text).loss, abs=0.02)
+    assert rounded.score(text).loss != model.score(text).loss
 
 
 def test_what_is_streamed_is_what_is_generated(model: LanguageModel) -> None:

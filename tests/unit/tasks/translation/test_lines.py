@@ -1,13 +1,16 @@
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.tasks.computing import Computing
 from heedful.tasks.translation import lines as line_translation
-from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, chunks, output_lines
+from heedful.tasks.translation.line_input import chunks
+from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, output_lines
 from heedful.tasks.translation.pipeline import Translation
 from heedful.tasks.translation.recent_answers import InputLine, LineAnswer
 
@@ -45,8 +48,12 @@ def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
     assert list(parts) == []
 
 
+@pytest.mark.parametrize("engine", ["core", "torch"])
 @pytest.mark.parametrize("sampling", [None, SamplingOptions()])
-def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(monkeypatch, sampling) -> None:
+def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(
+    monkeypatch, untrained_model: Path, sampling, engine
+) -> None:
+    options = DecodingOptions(nbest=2, beam=2 if sampling is None else 1, sampling=sampling)
     asked: list[bytes] = []
 
     def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
@@ -57,7 +64,7 @@ def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(mon
     lines = [b"dog", b"", *(word for n in range(300) for word in (b"cat", b"sea %d" % (n % 7), b"dog"))]
     written, counts, remarks = [], [], []
     line_translation.translate_lines(
-        LineSettings("model", DecodingOptions(nbest=2, beam=2 if sampling is None else 1, sampling=sampling)),
+        LineSettings(str(untrained_model), options, Computing(engine=engine)),
         1,
         reader([b"\xef\xbb\xbf" + b"\n".join(lines)]),
         lambda output, count: (written.extend(output), counts.append(count)),
@@ -69,7 +76,8 @@ def test_lines_that_come_again_are_translated_once_and_remarked_on_each_time(mon
     assert asked == (lines if sampling else list(dict.fromkeys(lines)))
 
 
-def test_texts_and_the_bytes_of_their_lines_are_the_same_to_the_workers(monkeypatch) -> None:
+@pytest.mark.parametrize("engine", ["core", "torch"])
+def test_texts_and_the_bytes_of_their_lines_are_the_same_to_the_workers(monkeypatch, untrained_model, engine) -> None:
     asked: list[list[InputLine]] = []
 
     def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
@@ -78,7 +86,7 @@ def test_texts_and_the_bytes_of_their_lines_are_the_same_to_the_workers(monkeypa
 
     monkeypatch.setattr(line_translation, "translate_chunk", translate_chunk)
     texts = ["red", "", "\ufffd", *(f"Straße {number}" for number in range(300))]
-    settings, written = LineSettings("model", DecodingOptions()), []
+    settings, written = LineSettings(str(untrained_model), DecodingOptions(), Computing(engine=engine)), []
     line_translation.translate_texts(settings, 1, texts, lambda lines, _: written.extend(lines), lambda *_: None)
     assert written == texts
     from_texts, asked[:] = [line for lines in asked for line in lines], []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.decoding import scheduler
+from heedful.decoding import run
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.decoding.run import decode
 from heedful.errors import UserError
@@ -117,7 +117,7 @@ def decoded_indices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         indices.extend(request.index for request in requests)
         return decode(model, requests, options, max_sentences)
 
-    monkeypatch.setattr(scheduler, "decode", watched)
+    monkeypatch.setattr(run, "decode", watched)
     return indices
 
 

@@ -1,0 +1,34 @@
+// What the processor can do and the system lets it do. Not every compiler's library has the table that
+// __builtin_cpu_supports looks into: Zig's has none.
+#pragma once
+
+#if defined(HEEDFUL_X86)
+#include <cpuid.h>
+
+namespace heedful {
+
+struct Processor {
+    bool avx2, avx512_vnni;
+};
+
+inline Processor processor() {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return {false, false};
+    const bool fma = c >> 12 & 1, avx = c >> 28 & 1, told = c >> 27 & 1;
+    if (!told || !avx || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return {false, false};
+    // The registers that the system keeps for each thread.
+    unsigned kept, high;
+    __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    const bool halves = (kept & 0x06) == 0x06;
+#if defined(__APPLE__)
+    const bool whole = halves;  // from their first use on
+#else
+    const bool whole = (kept & 0xe6) == 0xe6;
+#endif
+    const bool avx2 = fma && (b >> 5 & 1);
+    const bool foundation = b >> 16 & 1, dq = b >> 17 & 1, bw = b >> 30 & 1, vl = b >> 31 & 1, vnni = c >> 11 & 1;
+    return {halves && avx2, whole && avx2 && foundation && dq && bw && vl && vnni};
+}
+
+}  // namespace heedful
+#endif

@@ -1,0 +1,75 @@
+"""The lines of a stream of bytes, as they come: in groups, and without waiting for more than there is."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+from heedful.tasks.translation.recent_answers import InputLine
+from heedful.text.text_files import BYTE_ORDER_MARK
+
+# Seconds to wait for another line before those that are there are translated.
+PATIENCE = 0.01
+
+ReadBytes = Callable[[], bytes]
+
+
+def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
+    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
+    # A line, the end (None), or what went wrong in reading.
+    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
+    threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
+    line: bytes | Exception | None = b""
+    while line is not None:
+        try:
+            line = lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            yield None
+            line = lines.get()
+        chunk: list[bytes] = []
+        while line is not None:
+            if isinstance(line, Exception):
+                raise line
+            chunk.append(line)
+            if len(chunk) == size:
+                break
+            try:
+                line = lines.get(timeout=PATIENCE)
+            except queue.Empty:
+                break
+        if chunk:
+            yield chunk
+
+
+def decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
+    """Groups of lines as text, without a byte order mark and without carriage returns before their ends."""
+    begins = True
+    for lines in groups:
+        if lines and begins:
+            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            begins = False
+        yield None if lines is None else [_decoded_line(line.removesuffix(b"\r")) for line in lines]
+
+
+def _decoded_line(raw: bytes) -> InputLine:
+    try:
+        return InputLine(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        return InputLine(raw.decode("utf-8", "replace"), is_valid=False)
+
+
+def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
+    try:
+        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
+        while block := read():
+            first, *others = block.split(b"\n")
+            parts.append(first)
+            for piece in others:
+                lines.put(b"".join(parts))
+                parts = [piece]
+        if rest := b"".join(parts):
+            lines.put(rest)
+        lines.put(None)
+    except Exception as error:  # it is raised where the lines are taken
+        lines.put(error)

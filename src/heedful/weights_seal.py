@@ -1,0 +1,74 @@
+"""The checksum that a file of weights holds in its own header, so that the file is right or wrong by itself.
+
+The weights of a model are replaced in one step, by a run that goes on while others load them: a checksum in another
+file would be wrong for a moment each time, and for good if the run were killed then.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from heedful.errors import UserError
+
+# In the metadata of the file: its checksum, as it is with a blank one in its place, and that of the tokenizer's file.
+OWN, OF_TOKENIZER = "crc32", "tokenizer_crc32"
+BLANK = "0" * 8
+# Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
+_BLOCK = 1 << 18
+
+
+def checksum_of(content: bytes) -> str:
+    """The CRC-32 of some bytes, as it is written down."""
+    return f"{zlib.crc32(content):08x}"
+
+
+def unsealed(tokenizer: bytes | None) -> dict[str, str]:
+    """The metadata for a file that is to be sealed, of a model with that tokenizer.json."""
+    own = {"format": "pt", OWN: BLANK}
+    return own if tokenizer is None else {**own, OF_TOKENIZER: checksum_of(tokenizer)}
+
+
+def seal(path: Path) -> None:
+    """Write its checksum into a safetensors file that was written with the metadata of `unsealed`."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        # The library writes the metadata in any order, and the same weights are to be the same bytes.
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        blank = _written(header, size)
+        header["__metadata__"][OWN] = _sum_up(file, size, blank)
+        file.seek(8)
+        file.write(_written(header, size))
+
+
+def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str]) -> None:
+    """Raise a UserError unless an open file, with a header of so many bytes, has the checksum that it says it has."""
+    if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
+        return
+    file.seek(8)
+    entry = f'"{OWN}":"{{}}"'
+    header = file.read(size).replace(entry.format(metadata[OWN]).encode(), entry.format(BLANK).encode(), 1)
+    if _sum_up(file, size, header) != metadata[OWN]:
+        raise UserError(
+            f"{path} is damaged: it does not have the checksum that was written with it; put back a copy of it, or "
+            "give the command that trained or imported the model again"
+        )
+
+
+def _written(header: dict[str, object], size: int) -> bytes:
+    written = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(size)
+    assert len(written) == size, "the library writes a header without white space"
+    return written
+
+
+def _sum_up(file: BinaryIO, size: int, header: bytes) -> str:
+    """The checksum of a file as it is with that header."""
+    crc = zlib.crc32(header, zlib.crc32(size.to_bytes(8, "little")))
+    block = memoryview(bytearray(_BLOCK))
+    file.seek(8 + size)
+    while count := file.readinto(block):  # type: ignore[attr-defined]
+        crc = zlib.crc32(block[:count], crc)
+    return f"{crc:08x}"
