@@ -28,15 +28,16 @@ def main() -> None:
     )
     lines = sys.stdin.buffer.read().decode("utf-8").splitlines()
     encoded = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+    number_of = tokenizer.get_vocab()
+    names = sorted(number_of, key=number_of.__getitem__)  # what is encoded fast has ids alone
     found = translator.translate_batch(
-        [each.tokens for each in encoded],
+        [[names[token] for token in each.ids] for each in encoded],
         max_batch_size=given.batch,
         beam_size=given.beam,
         length_penalty=0.0,
         min_decoding_length=given.shortest,
         max_decoding_length=given.longest + 1,  # which counts the end
     )
-    number_of = tokenizer.get_vocab()
     ids = [[number_of[name] for name in each.hypotheses[0][: given.longest]] for each in found]
     texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
     sys.stdout.buffer.write("".join(text + "\n" for text in texts).encode("utf-8"))

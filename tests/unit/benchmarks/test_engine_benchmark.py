@@ -10,15 +10,23 @@ import torch
 import heedful
 from benchmarks.speed import engine_gpt, gpt_model, report
 from benchmarks.speed.comparisons import Comparisons, Goal, ratio
+from benchmarks.speed.engine_commands import agreement
 from benchmarks.speed.measured_command import Command, CommandError
 from benchmarks.speed.measuring import Measured
 from benchmarks.speed.peer import DRIVERS
 from benchmarks.speed.setups import thread_choices
 from heedful.decoding import DecodingOptions, Request, decode
+from heedful.interop.ctranslate2_export import export_folder
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.gpt2 import convert
 from heedful.interop.mapping import Tensors
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.weights_file import parameter_tensors
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.settings.stack import StackConfig
+from heedful.text.tokenizer import Tokenizer
 
 TWO, FOUR = Measured(2.0, 1.0, 3.0), Measured(4.0, 4.0, 4.0)
 
@@ -120,6 +128,45 @@ def test_systems_that_differ_are_not_compared() -> None:
         engine_gpt.agreement({"a": ([1, 2, 3], -4.0), "b": ([1, 5, 3], -4.0)})
     with pytest.raises(ValueError, match="score"):
         engine_gpt.agreement({"a": ([1, 2, 3], -4.0), "b": ([1, 2, 3], -4.1)})
+
+
+def test_the_program_with_ctranslate2_translates_what_heedful_does(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    texts = ["a dog runs", "two dogs run on the grass", "the cat"]
+    tokenizer = Tokenizer.train(texts * 5, 300)
+    torch.manual_seed(1)
+    stack = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=2))
+    config = EncoderDecoderConfig(tokenizer.vocabulary_size, 16, encoder=stack, decoder=stack, output_bias=True)
+    model = EncoderDecoder(config).eval()
+    with torch.no_grad():
+        # No special tokens, and no single bytes, of which some would end a line.
+        model.output.bias[:259] = -1e4
+    save_model_folder(
+        tmp_path / "ours", model, tokenizer, ModelConfig("encoder_decoder", "translation", config), "random"
+    )
+    export_folder(tmp_path / "ours", tmp_path / "theirs")
+    (tmp_path / "in.txt").write_text("".join(text + "\n" for text in texts))
+    program = [
+        sys.executable,
+        str(DRIVERS / "ctranslate2_lines.py"),
+        str(tmp_path / "theirs"),
+        "--precision",
+        "float32",
+    ]
+    program += ["--shortest", "6", "--longest", "6"]
+    it = Command("it", program, tmp_path / "in.txt", tmp_path / "out.txt")
+    it.seconds()
+    options = DecodingOptions(length_penalty=0.0, min_length=6, max_length=6)
+    expected = [each.text for each in heedful.load(tmp_path / "ours").translate(texts, options)]
+    assert len(set(expected)) == len(texts), "texts that are all the same would show nothing"
+    assert it.lines() == expected
+
+
+def test_programs_that_do_other_work_are_not_compared() -> None:
+    found = agreement(["a b c d", "e f g h"], ["a b c d", "e f g i"], ["a b c d", "e f g h"])
+    assert found["same_lines"] == 50 and found["bleu"][0] == 100 > found["bleu"][1]
+    with pytest.raises(ValueError, match="only 0 % of the lines are the same"):
+        agreement(["a", "b"], ["b", "a"], None)
 
 
 def test_tests_may_be_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
