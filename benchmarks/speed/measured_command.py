@@ -63,4 +63,5 @@ class Command:
             process = subprocess.Popen(self.words, stdin=source, stdout=target, stderr=errors, env=environment)
             yield process
         if process.returncode:
-            raise CommandError(f"{self.name} failed: {log.read_text(encoding='utf-8', errors='replace')[-500:]}")
+            said = log.read_text(encoding="utf-8", errors="replace")[-500:]
+            raise CommandError(f"{self.name} failed with status {process.returncode}: {said}")

@@ -80,7 +80,7 @@ def test_the_memory_of_a_command_is_that_of_all_its_processes(tmp_path: Path) ->
 
 
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="it failed: nothing works"):
+    with pytest.raises(CommandError, match="it failed with status 1: nothing works"):
         command(tmp_path, "raise SystemExit('nothing works')").seconds()
 
 
