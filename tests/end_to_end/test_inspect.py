@@ -92,8 +92,19 @@ def test_weights_that_are_not_numbers_are_told(tmp_path: Path, capsys) -> None:
     for as_json in ([], ["--json"]):
         with pytest.raises(SystemExit, match="2"):
             main(["inspect", str(tmp_path / "model"), "red dog", *as_json])
+        assert "holds a number that is infinite or NaN: the weights are damaged" in capsys.readouterr().err
+    for engine in ("torch", "core"):
+        with pytest.raises(UserError, match="holds a number that is infinite or NaN: the weights are damaged"):
+            heedful.load(tmp_path / "model", engine=engine)
+
+
+def test_attention_that_is_not_a_number_is_told(tmp_path: Path, capsys) -> None:
+    """Weights that are numbers, and yet give something that is none."""
+    save_classifier(tmp_path / "model", 3e38)
+    for as_json in ([], ["--json"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["inspect", str(tmp_path / "model"), "red dog", *as_json])
         assert "the model's attention weights are not numbers (NaN)" in capsys.readouterr().err
-    with pytest.raises(UserError, match="answers are not numbers"):
-        heedful.load(tmp_path / "model", engine="torch").classify("red dog")
-    with pytest.raises(UserError, match="holds a number that is infinite or NaN: the weights are damaged"):
-        heedful.load(tmp_path / "model", engine="core")
+    for engine in ("torch", "core"):
+        with pytest.raises(UserError, match="are not numbers"):
+            heedful.load(tmp_path / "model", engine=engine).classify("red dog")
