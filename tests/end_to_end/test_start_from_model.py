@@ -111,9 +111,11 @@ def test_a_run_takes_over_the_vocabulary_the_weights_and_the_settings(
     assert "its tokenizer and all weights" in " ".join(said.split())
     assert (out / "tokenizer.json").read_bytes() == (start / "tokenizer.json").read_bytes()
     before, after = (json.loads((folder / "config.json").read_text()) for folder in (start, out))
-    lines = after["training_lines"]  # those of the new data
+    lines, document = after["training_lines"], after["document"]  # those of the new data
     assert (lines is not None) == (after["task"] == "translation")
-    assert after == {**before, "heedful_version": after["heedful_version"], "training_lines": lines}
+    assert (document == "file") == (after["task"] == "language_model")
+    own = {"heedful_version": after["heedful_version"], "training_lines": lines, "document": document}
+    assert after == {**before, **own}
     weights = load_file(start / "model.safetensors")
     found = load_file(out / "model.safetensors")
     assert found.keys() == weights.keys()
