@@ -149,7 +149,7 @@ static void fill(Group& group, Pool* pool) {
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
-        group.decoder->model->set->prefill(group, pool, taken, count);
+        group.decoder->set->prefill(group, pool, taken, count);
         group.running.reserve(group.running.size + 64);
     }
 }
@@ -181,7 +181,7 @@ static void run_group(Group& group, Pool* pool) {
         fill(group, pool);
         if (!group.running.size) return;
         group.steps += static_cast<int64_t>(group.running.size);
-        decoder.model->set->step(group, pool);
+        decoder.set->step(group, pool);
         advance(group);
         hand_out(group);
         if (!decoder.deadline || now() >= decoder.deadline) return;
@@ -228,13 +228,14 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
         !(o.repetition_penalty > 0) || !isfinite(o.repetition_penalty) || !isfinite(o.temperature))
         fail("an option is out of range");
     decoder.model = &model;
+    decoder.set = model.set;
     decoder.options = options;
     start(&decoder.mutex);
     decoder.pool.open(options.threads);
     decoder.groups.resize(decoder.pool.size());
     for (Group& group : decoder.groups) {
         group.decoder = &decoder;
-        group.workspace = model.set->new_workspace();
+        group.workspace = decoder.set->new_workspace();
     }
 }
 
@@ -263,7 +264,7 @@ void free_decoder(heedful_decoder& decoder) {
         group.text.free();
         group.seen.free();
         free_result(group.result);
-        if (group.workspace) decoder.model->set->free_workspace(group.workspace);
+        if (group.workspace) decoder.set->free_workspace(group.workspace);
     }
     for (size_t i = decoder.next; i < decoder.waiting.size; i++) free_sentence(decoder.waiting[i]);
     for (Sentence* sentence : decoder.with_caches) free_sentence(sentence);

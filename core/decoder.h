@@ -93,7 +93,8 @@ inline bool chooses_by_candidates(const heedful_options& options) {
 }  // namespace heedful
 
 struct heedful_decoder {
-    heedful_model* model;
+    heedful_model* model;  // may be gone when the decoder is freed
+    const heedful::InstructionSet* set;
     heedful_options options;
     heedful::Pool pool;
     heedful::Array<heedful::Group> groups;

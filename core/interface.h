@@ -76,6 +76,7 @@ HEEDFUL_API int heedful_model_finish(heedful_model* model);
 HEEDFUL_API void heedful_model_free(heedful_model* model);
 
 HEEDFUL_API heedful_decoder* heedful_decoder_new(heedful_model* model, const heedful_options* options);
+// Also after the model is freed, which garbage collectors may do in any order.
 HEEDFUL_API void heedful_decoder_free(heedful_decoder* decoder);
 HEEDFUL_API int heedful_decoder_add(heedful_decoder* decoder, const heedful_request* requests, int count);
 HEEDFUL_API int heedful_decoder_cancel(heedful_decoder* decoder, int64_t index);

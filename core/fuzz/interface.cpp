@@ -262,6 +262,7 @@ void look(Input& input, heedful_decoder* decoder) {
     heedful_decoder_likeliest(decoder, index, count, likeliest.data(), scores.data());
     heedful_decoder_waiting(decoder);
     heedful_decoder_running(decoder);
+    heedful_decoder_steps(decoder);
 }
 
 void take_done(heedful_decoder* decoder) {
@@ -323,8 +324,7 @@ void use_instruction_set(Input& input) {
     heedful_use_instruction_set(NAMES[input.below(4)]);
 }
 
-void calls(Input& input, heedful_model* model) {
-    heedful_decoder* decoders[2] = {};
+void calls(Input& input, heedful_model* model, heedful_decoder** decoders) {
     const int32_t vocabulary = model->settings.vocabulary;
     for (int number = 0; input.left && number < 60; number++) {
         const int call = input.below(16);
@@ -356,7 +356,6 @@ void calls(Input& input, heedful_model* model) {
             case 15: __atomic_store_n(&allocations_left, input.below(4) ? -1 : input.byte(), __ATOMIC_RELAXED); break;
         }
     }
-    for (heedful_decoder* decoder : decoders) heedful_decoder_free(decoder);
 }
 
 }  // namespace
@@ -370,11 +369,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         // Sizes may be large and allowed; they take too long here.
         int64_t numbers = int64_t(settings.max_length) * settings.width;
         for (size_t i = 0; i < model->expected.size; i++) numbers += fuzz::size_of(model->expected[i]);
+        heedful_decoder* decoders[2] = {};
         if (numbers < 1 << 18) {
             if (!input.rarely()) put_all(input, model);
-            calls(input, model);
+            calls(input, model, decoders);
         }
+        // A decoder may be freed after its model.
+        heedful_decoder_free(decoders[0]);
         heedful_model_free(model);
+        heedful_decoder_free(decoders[1]);
     }
     allocations_left = -1;
     return 0;
