@@ -57,7 +57,9 @@ struct Group {
 // The code for one instruction set.
 struct InstructionSet {
     const char* name;
-    int largest_weight;  // of int8
+    // The bits of the largest amount in a row, which sort as the numbers do.
+    uint32_t (*largest_amount)(const float* row, int width);
+    void (*pack_int8_row)(Linear&, int output, const float* row, float largest);
     Workspace* (*new_workspace)();
     void (*free_workspace)(Workspace*);
     // Computes what decoding needs of new sentences: the memory of an encoder, or the keys and values of a prompt.

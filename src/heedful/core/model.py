@@ -50,12 +50,12 @@ class CoreModel:
         self.max_length: int = max_length or config.max_length
         self.threads = available_cores()
         with WeightsFile(folder / "model.safetensors") as file:
-            file.check()
             self.version, self.metadata = file.version, file.metadata
-            try:
-                self._load(file)
-            except UserError as error:
-                raise UserError(f"{file.path} and config.json: {error}") from None
+            with file.checked_meanwhile():
+                try:
+                    self._load(file)
+                except UserError as error:
+                    raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
         names = self._names(file)
