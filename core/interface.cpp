@@ -92,6 +92,10 @@ int heedful_model_put(heedful_model* model, const char* name, int type, const in
     return guarded([&] { put_tensor(*model, name, type, shape, axes, data, bytes); });
 }
 
+int heedful_model_shortlist(heedful_model* model, const int32_t* frequent, int count) {
+    return guarded([&] { set_shortlist(*model, frequent, count); });
+}
+
 int heedful_model_finish(heedful_model* model) {
     return guarded([&] { finish_model(*model); });
 }
@@ -193,8 +197,8 @@ int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;
-    const int vocabulary = decoder->model->settings.vocabulary;
-    count = count < vocabulary ? count : vocabulary;
+    const int columns = num_columns(*decoder->model, sentence);
+    count = count < columns ? count : columns;
     int found = 0;
     guarded([&] {
         Array<Candidate> best = {};
@@ -202,9 +206,9 @@ int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count
         for (size_t row = 0; row < group->rows.size; row++) {
             const StepRow& each = group->rows[row];
             if (each.sentence != &sentence || each.row != parent) continue;
-            found = likeliest_of(group->logits.data + row * vocabulary, vocabulary, count, best.data);
+            found = likeliest_of(group->logits.data + row * group->logit_stride, columns, count, best.data);
             for (int i = 0; i < found; i++) {
-                tokens[i] = best[i].token;
+                tokens[i] = token_of(*decoder->model, sentence, best[i].column);
                 scores[i] = each.log_probability(best[i].logit);
             }
         }

@@ -15,6 +15,7 @@ from heedful.core.library import instruction_set
 from heedful.core.model import CoreModel
 from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.models.shortlist import Shortlist
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.text.tokenizer import Tokenizer
 
@@ -93,10 +94,17 @@ def save(
     return folder
 
 
-def core_model(folder: Path, *, int8: bool = False, max_length: int | None = None, threads: int = 1) -> CoreModel:
+def core_model(
+    folder: Path,
+    *,
+    int8: bool = False,
+    max_length: int | None = None,
+    threads: int = 1,
+    shortlist: Shortlist | None = None,
+) -> CoreModel:
     """The model of a folder, computed by the engine."""
     config = check_model_folder(folder)
-    model = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length)
+    model = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length, shortlist=shortlist)
     model.threads = threads
     return model
 
