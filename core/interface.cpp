@@ -15,6 +15,7 @@ namespace heedful {
 extern const InstructionSet portable_set;
 #if defined(HEEDFUL_X86)
 extern const InstructionSet avx2_set, avx512_set;
+extern const InstructionSet* const avx_vnni_set;
 #endif
 
 void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count);
@@ -28,6 +29,7 @@ static const InstructionSet* named(const char* name) {
     if (!strcmp(name, "portable")) return &portable_set;
 #if defined(HEEDFUL_X86)
     if (!strcmp(name, "avx2") && processor().avx2) return &avx2_set;
+    if (!strcmp(name, "avx-vnni") && processor().avx_vnni) return avx_vnni_set;
     if (!strcmp(name, "avx512-vnni") && processor().avx512_vnni) return &avx512_set;
 #endif
     return nullptr;
@@ -38,7 +40,7 @@ static const InstructionSet* chosen = nullptr;
 
 const InstructionSet& instruction_set() {
     const InstructionSet* found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-    for (const char* name : {"avx512-vnni", "avx2", "portable"})
+    for (const char* name : {"avx512-vnni", "avx-vnni", "avx2", "portable"})
         if (!found) __atomic_store_n(&chosen, found = named(name), __ATOMIC_RELAXED);
     return *found;
 }

@@ -143,7 +143,9 @@ def known_instructions() -> list[str]:
     """Those that this processor has."""
     before = instruction_set().encode()
     found = [
-        name for name in ("portable", "avx2", "avx512-vnni") if not engine().heedful_use_instruction_set(name.encode())
+        name
+        for name in ("portable", "avx2", "avx-vnni", "avx512-vnni")
+        if not engine().heedful_use_instruction_set(name.encode())
     ]
     engine().heedful_use_instruction_set(before)
     return found

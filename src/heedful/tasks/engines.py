@@ -52,8 +52,7 @@ def torch_network(pipeline: Any) -> Any:
             hold_to_one_thread()
         from heedful.tasks.loading import load
 
-        shortlist = network.shortlist is not None
-        loaded = load(network.folder, "cpu", network.asked_length, shortlist=shortlist, engine="torch").model
+        loaded = load(network.folder, "cpu", network.asked_length, engine="torch").model
         if file_version((network.folder / WEIGHTS).stat()) != network.version:
             raise UserError(f"the model in {network.folder} was replaced since it was loaded: load it again")
         network.torch_network = loaded
