@@ -15,8 +15,8 @@ from heedful.core.library import instruction_set
 from heedful.core.model import CoreModel
 from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
-from heedful.models.shortlist import Shortlist
 from heedful.settings.families import FAMILY_SETTINGS
+from heedful.text.shortlist import Shortlist
 from heedful.text.tokenizer import Tokenizer
 
 VOCABULARY = 31

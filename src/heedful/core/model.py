@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
-    from heedful.models.shortlist import Shortlist
+    from heedful.text.shortlist import Shortlist
 
 
 class Cpu:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import not_numbers
-from heedful.models.shortlist import END_COLUMN
+from heedful.text.shortlist import END_COLUMN
 from heedful.text.special_tokens import SpecialTokens
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.

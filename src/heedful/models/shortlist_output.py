@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.layers.tree_cache import TreeLayerCache
-from heedful.models.shortlist import LONGEST_SHORTLIST, Shortlist
+from heedful.text.shortlist import LONGEST_SHORTLIST, Shortlist
 
 
 class OwnColumns:

@@ -17,11 +17,11 @@ from heedful.tasks.engines import choose_engine
 from heedful.tasks.registry import all_tasks
 
 if TYPE_CHECKING:
-    from heedful.models.shortlist import Shortlist
     from heedful.tasks.encoding.pipeline import Encoder
     from heedful.tasks.image_classification.pipeline import ImageClassifier
     from heedful.tasks.language_modeling.pipeline import LanguageModel
     from heedful.tasks.translation.pipeline import Translator
+    from heedful.text.shortlist import Shortlist
 
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
 
@@ -83,7 +83,7 @@ def load_with(path: str | Path, computing: Computing, *, shared: bool = False) -
 def _shortlist_of(folder: Path, config: ModelConfig) -> Shortlist:
     if config.family != "encoder_decoder":
         raise UserError(f"{folder}: only Transformers that translate have a shortlist")
-    from heedful.models.shortlist import load_shortlist
+    from heedful.text.shortlist import load_shortlist
 
     return load_shortlist(folder, config.model.vocabulary_size, config.model.special_tokens)
 

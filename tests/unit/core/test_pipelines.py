@@ -12,8 +12,8 @@ from core_folders import family_settings, save
 from heedful.core.model import CoreModel
 from heedful.decoding import DecodingOptions, SamplingOptions
 from heedful.errors import UserError
-from heedful.models.shortlist import Shortlist
 from heedful.tasks.language_modeling.generation import GenerationOptions
+from heedful.text.shortlist import Shortlist
 from heedful.text.tokenizer import Tokenizer
 
 WORDS = "the red dog sees a blue cat in my old house . it runs , and 17 birds sing !"

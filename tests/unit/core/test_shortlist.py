@@ -14,9 +14,9 @@ from heedful.core.model import CoreModel
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.run import decode_stepwise
 from heedful.errors import UserError
-from heedful.models import shortlist as shortlists
-from heedful.models.shortlist import Shortlist
 from heedful.models.shortlist_output import ShortlistOutput
+from heedful.text import shortlist as shortlists
+from heedful.text.shortlist import Shortlist
 
 VOCABULARY, END = 4001, 2
 # Of the frequent tokens: so many weights that threads divide them, also those of 8 bits; and few.

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
-from heedful.models.shortlist import FILE, Shortlist, load_shortlist
 from heedful.tasks.translation import shortlist as job
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.shortlist import learn_shortlist
+from heedful.text.shortlist import FILE, Shortlist, load_shortlist
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer
 
