@@ -313,11 +313,15 @@ void put_tensor(heedful_model& model, const char* name, int type, const int64_t*
 }
 
 void finish_model(heedful_model& model) {
+    if (model.ready) return;
     for (const Expected& each : model.expected)
         if (!each.found) fail("%.90s is missing", each.name);
     make_sinusoids(model, model.encoder);
     make_sinusoids(model, model.decoder);
     if (!model.decoder.owns_embedding) model.decoder.embedding = model.encoder.embedding;
+    Shortlist& shortlist = model.shortlist;
+    if (shortlist.used())
+        shortlist.output.gather(model.output, shortlist.frequent.data, static_cast<int>(shortlist.frequent.size));
     model.ready = true;
 }
 
@@ -355,6 +359,7 @@ void free_model(heedful_model& model) {
     free_stack(model.decoder);
     for (Linear* linear : {&model.output, &model.pooler, &model.transform, &model.convolution}) free_linear(*linear);
     free_norm(model.transform_norm);
+    model.shortlist.free();
     model.expected.free();
 }
 
