@@ -16,7 +16,7 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Beat, Done, Failed, Leave, ModelCard, Partial, Ready, Refused
-from heedful.server.settings import ServerSettings
+from heedful.server.settings import ENDING_SIGNALS, ServerSettings
 
 # Partial answers that wait for a client, where each holds what those before it do.
 MOST_REPLACED = 16
@@ -149,12 +149,12 @@ class WorkerProcess:
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends when it is told to."""
+    """Hold signals that end processes back, for good in those started meanwhile: a worker ends when it is told to."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # a process of multiprocessing's own, whose start would lift the block
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         yield
     finally:
