@@ -134,7 +134,9 @@ class WorkerProcess:
             pending.partials.put_nowait(None)
 
     async def stop(self) -> None:
-        """Tell the worker to end, and see that it does."""
+        """Tell the worker to end, and see that it does; one that loads its models hears nothing, and has no work."""
+        if not self.ready and hasattr(self, "process"):
+            self.process.kill()
         self.ready = False
         if hasattr(self, "listening"):
             self.listening.cancel()
