@@ -17,6 +17,8 @@ Config = TypeVar("Config")
 
 # The most characters of a wrong value that an error shows.
 SHOWN = 80
+# Digits of a whole number in JSON; Python takes no more than 4,300.
+LONGEST_NUMBER = 4000
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -162,36 +164,65 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_json_value(path: Path) -> Any:
-    """What a JSON file holds; a key that is there twice, and what no number can hold, is an error."""
+    """What a JSON file holds, read as strictly as `parse_json` does."""
     try:
-        text = path.read_text(encoding="utf-8")
-        if "\\ud" in text.lower():  # half a surrogate pair is not text that could be shown
-            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
-        return json.loads(
-            text,
-            object_pairs_hook=_without_duplicates,
-            parse_constant=_finite,
-            parse_float=_finite,
-        )
+        return parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except RecursionError:
-        raise UserError(f"{path} is nested too deeply") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {shown(name)} is there twice")
-        found[name] = value
+def parse_json(text: str) -> Any:
+    """What JSON holds; a key that is there twice, what no number can hold and half a character are a ValueError."""
+    parsing = _JsonParsing()
+    try:
+        found = json.loads(
+            text,
+            object_pairs_hook=parsing.table,
+            parse_constant=parsing.number,
+            parse_float=parsing.number,
+            parse_int=parsing.whole_number,
+        )
+        parsing.check_numbers([])
+        if "\\ud" in text.lower():  # half a surrogate pair is not text that could be shown
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start]).strip("'")
+        raise ValueError(f"{half} is half of a character, which is not text") from None
     return found
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:SHOWN]} is not a finite number")
-    return number
+class _JsonParsing:
+    """Takes the parts of a JSON text, and remembers what is wrong with a number until its key is known."""
+
+    def __init__(self) -> None:
+        self.wrong: str | None = None
+
+    def number(self, text: str) -> float:
+        number = float(text)
+        if not math.isfinite(number):
+            self.wrong = self.wrong or f"{text[:SHOWN]} is not a finite number"
+        return number
+
+    def whole_number(self, text: str) -> int | float:
+        if len(text) <= LONGEST_NUMBER:
+            return int(text)
+        self.wrong = self.wrong or f"{text[:SHOWN]}... is too large a number: it has {len(text)} digits"
+        return math.inf
+
+    def table(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self.check_numbers(pairs)
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                raise ValueError(f"the key {shown(name)} is there twice")
+            found[name] = value
+        return found
+
+    def check_numbers(self, pairs: list[tuple[str, Any]]) -> None:
+        if self.wrong:
+            of = (f"{shown(name)}: " for name, value in pairs if isinstance(value, float) and not math.isfinite(value))
+            raise ValueError(f"{next(of, '')}{self.wrong}")

@@ -143,9 +143,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
     return run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(start: Start, models: dict[str, Path]) -> Iterator[Server]:
-    """A server with all models, for the tests of one file."""
+    """A server with all models."""
     limits = ["--max-body", "1", "--max-texts", "29", "--queue", "61", "--max-tokens", "97", "--max-characters", "997"]
     with start(*models.values(), "--workers", "1", *limits) as running:
         yield running

@@ -48,6 +48,9 @@ def test_models(client, models) -> None:
     network = heedful.load(models["translator"], engine="torch").model
     assert found[0]["parameters"] == sum(each.numel() for each in network.parameters())
     assert found[2]["labels"] == ["yes", "no", "maybe"]
+    assert {each["name"]: (each["engine"], each["precision"]) for each in found} == {
+        name: ("torch" if name == "seer" else "core", "fp32") for name in models
+    }
     assert [each["name"] for each in found if each["pairs"]] == ["classifier"]
 
 
@@ -207,13 +210,13 @@ def test_attention_tells_what_was_not_read(client) -> None:
     ("content", "status", "message"),
     [
         (b'{"text": ', 422, "the body is not valid JSON, from character 10 on"),
-        (b'{"text": "\xff"}', 400, "the body cannot be read as JSON"),
-        (b'{"text": ' + b"[" * 10**5, 400, "the body cannot be read as JSON"),
+        (b'{"text": "\xff"}', 422, "the body is not valid UTF-8, from byte 11 on"),
+        (b'{"text": ' + b"[" * 10**5, 422, "the body cannot be read: it is nested too deeply"),
         (b'{"text": [' + b"1," * 10**5 + b"1]}", 422, "text: Input should be a valid string; text.0: Input should"),
         (
             b'{"text": "", %s}' % b",".join(b'"%d": 1' % number for number in range(10**4)),
             422,
-            "body: Value error, the body has 10001 members, and at most 9 are described",
+            "body: Value error, the body has 10001 members, and at most 11 are described",
         ),
         (b'{"text": "dog", "model": "%s"}' % (b"x" * 10**5), 404, "there is no model 'xxxx"),
     ],
@@ -252,6 +255,7 @@ def test_bodies_that_are_no_request(client, content: bytes, status: int, message
         ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),
         ("/api/classify", {"text": "x" * 2**20}, 413, "the request is larger than 1048576 bytes"),
         ("/v1/completions", {"model": "writer", "echo": True}, 422, "echo"),
+        ("/v1/completions", {"model": "writer", "presence_penalty": 0.5}, 422, "/api/generate has repetition_penalty"),
         ("/v1/embeddings", {"model": "writer", "input": "dog"}, 400, "writer is not a model that embeds texts"),
     ],
 )

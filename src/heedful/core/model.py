@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.config import shown
 from heedful.core.interface import TYPES, check, check_ids, engine, last_error
-from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings
+from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings, stored_name
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
@@ -89,13 +89,18 @@ class CoreModel:
         del self._tables
         if self._ties_output:
             tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
-            if tied is None:
-                raise UserError("the embedding is missing")
-            self._put("output.weight", file, names[tied])
+            if tied is not None:  # else it is what the engine says to be missing
+                self._put("output.weight", file, names[tied])
         if self.shortlist:
             frequent = self.shortlist.frequent_F.tolist()
             check(engine().heedful_model_shortlist(self.handle, as_ints(frequent), len(frequent)))
-        check(engine().heedful_model_finish(self.handle))
+        if engine().heedful_model_finish(self.handle):
+            name, missing, _ = last_error().partition(" is missing")
+            raise self._missing(name) if missing else UserError(last_error())
+
+    def _missing(self, name: str) -> UserError:
+        """What is said of a tensor that the engine needs and the file does not have."""
+        return UserError(f"{stored_name(self.family, name)} is missing")
 
     @property
     def _ties_output(self) -> bool:
@@ -123,7 +128,8 @@ class CoreModel:
         kind = TYPES[tensor.kind][0]
         arguments = (self.handle, name.encode(), kind, shape, len(shape), data, tensor.size)
         if engine().heedful_model_put(*arguments):
-            raise UserError(last_error().replace(name, stored, 1))
+            # The engine shows so much of a name.
+            raise UserError(last_error().replace(name[:80], stored[:80], 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = array.astype("float32", order="C")
@@ -170,7 +176,7 @@ class CoreModel:
         self, file: WeightsFile, names: dict[str, str], name: str, shape: tuple[int, ...]
     ) -> NDArray[np.float32]:
         if name not in names:
-            raise UserError(f"{name} is missing")
+            raise self._missing(name)
         if file.tensors[names[name]].shape != shape:
             raise UserError(f"{names[name]} has another shape than the settings say")
         numbers = file.floats(names[name])

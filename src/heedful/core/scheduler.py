@@ -56,7 +56,7 @@ class CoreScheduler:
     def __init__(self, model: CoreModel, options: DecodingOptions, max_sentences: int) -> None:
         check_options(model, options, max_sentences)
         self.model, self.options, self.max_sentences = model, options, max_sentences
-        self.complete = False
+        self.complete = self.takes_turns = False
         self.watches: dict[int, Watch] = {}
         sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
         if options.rows > MOST_ROWS:
@@ -145,8 +145,8 @@ class CoreScheduler:
         check(engine().heedful_decoder_cancel(self.handle, index))
 
     def step(self) -> list[Decoded]:
-        """Decode one token of every sentence, or several where nobody watches, and give those that are done."""
-        if self.watches:
+        """Decode one token of every sentence, or several where nobody waits for each, and give those that are done."""
+        if self.watches or self.takes_turns:
             check(engine().heedful_decoder_step(self.handle))
         else:
             check(engine().heedful_decoder_run(self.handle, AT_A_TIME))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings, filled
@@ -13,42 +12,56 @@ from heedful.settings.positions import name_of
 LONGEST_TEXT = 2**24
 FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only")
 
-# Beginnings of names in model.safetensors, and of the same in the engine.
+
+def _front_names(embedding: str, stack: str) -> tuple[tuple[str, str], ...]:
+    """What comes before the blocks of a stack."""
+    return (
+        (f"{embedding}.norm.", f"{stack}.embedding_norm."),
+        (f"{embedding}.positions.", f"{stack}.positions."),
+        (f"{embedding}.segments.weight", f"{stack}.segments"),
+        (f"{embedding}.table.weight", f"{stack}.embedding"),
+    )
+
+
+# Beginnings of names in model.safetensors, and of the same in the engine. The first pair that fits counts, in either
+# direction: where a file may have one of two names, the one that is written comes first.
 _NAMES = {
     "encoder_decoder": (
-        (r"(source|target)_embedding\.table\.weight$", r"\1.embedding"),
-        (r"(source|target)_embedding\.segments\.weight$", r"\1.segments"),
-        (r"(source|target)_embedding\.norm\.", r"\1.embedding_norm."),
-        (r"(source|target)_embedding\.positions\.", r"\1.positions."),
-        (r"(en|de)coder_norm\.", r"\1coder.norm."),
-        (r"source\.", "encoder."),
-        (r"target\.", "decoder."),
+        *_front_names("source_embedding", "encoder"),
+        *_front_names("target_embedding", "decoder"),
+        ("encoder_norm.", "encoder.norm."),
+        ("decoder_norm.", "decoder.norm."),
     ),
     "decoder_only": (
-        (r"embedding\.table\.weight$", "decoder.embedding"),
-        (r"embedding\.segments\.weight$", "decoder.segments"),
-        (r"embedding\.norm\.", "decoder.embedding_norm."),
-        (r"(embedding\.)?positions\.", "decoder.positions."),
-        (r"blocks\.", "decoder."),
-        (r"norm\.", "decoder.norm."),
+        ("positions.", "decoder.positions."),
+        *_front_names("embedding", "decoder"),
+        ("norm.", "decoder.norm."),
+        ("blocks.", "decoder."),
     ),
     "encoder_only": (
-        (r"embedding\.table\.weight$", "encoder.embedding"),
-        (r"embedding\.segments\.weight$", "encoder.segments"),
-        (r"embedding\.norm\.", "encoder.embedding_norm."),
-        (r"(embedding\.)?positions\.", "encoder.positions."),
-        (r"neighbourhood\.projection\.", "convolution."),
-        (r"pooler\.0\.", "pooler."),
-        (r"blocks\.", "encoder."),
-        (r"norm\.", "encoder.norm."),
+        ("positions.", "encoder.positions."),
+        *_front_names("embedding", "encoder"),
+        ("neighbourhood.projection.", "convolution."),
+        ("pooler.0.", "pooler."),
+        ("norm.", "encoder.norm."),
+        ("blocks.", "encoder."),
     ),
 }
 
 
-def engine_name(family: str, name: str) -> str:
+def engine_name(family: str, stored: str) -> str:
     """What the engine calls a tensor of a model folder."""
-    for pattern, replacement in _NAMES[family]:
-        name = re.sub("^" + pattern, replacement, name)
+    for beginning, own in _NAMES[family]:
+        if stored.startswith(beginning):
+            return own + stored.removeprefix(beginning)
+    return stored
+
+
+def stored_name(family: str, name: str) -> str:
+    """What a model folder calls a tensor of the engine's: the inverse of `engine_name`."""
+    for beginning, own in _NAMES[family]:
+        if name.startswith(own):
+            return beginning + name.removeprefix(own)
     return name
 
 

@@ -15,10 +15,15 @@ WINDOW = 16
 
 
 class AnyScheduler(Protocol):
-    """Decodes requests side by side; they may be added and cancelled between steps."""
+    """Decodes requests side by side; they may be added and cancelled between steps.
+
+    With `complete` nothing more will come. With `takes_turns` a step is one token of every sentence, because somebody
+    waits for each token of another scheduler; else it may be several, where nobody watches.
+    """
 
     max_sentences: int
     complete: bool
+    takes_turns: bool
 
     @property
     def num_waiting(self) -> int:

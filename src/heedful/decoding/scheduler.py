@@ -32,6 +32,7 @@ class Scheduler:
         assert not getattr(model, "training", False), "a model decodes in evaluation mode"
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
+        self.takes_turns = True  # a step is one token anyway
         self.num_steps = 0
         self.selection: Selection = (
             BeamSearch() if options.sampling is None else Sampler(options.sampling, options.nbest)

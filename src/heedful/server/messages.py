@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from heedful.tasks.computing import Precision
 
 # What clients are told of a fault; the log has the rest.
 FAULT = "a fault of the server's: its log says more"
@@ -89,7 +91,7 @@ class ModelCard:
     """What clients are told of a model.
 
     `verbs` is what it can do, the main thing first, `pairs` whether of two texts together; `title`, `takes`, `gives`
-    and `placeholder` are what its task declares for people and for the page.
+    and `placeholder` are what its task declares for people and for the page; `engine` computes with it.
     """
 
     name: str
@@ -105,6 +107,8 @@ class ModelCard:
     labels: list[str] | None
     pairs: bool
     verbs: list[str]
+    engine: Literal["core", "torch"]
+    precision: Precision
 
 
 @dataclass(frozen=True)

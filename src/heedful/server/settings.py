@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 
 from heedful.tasks.computing import Computing
+
+# Signals that end a process unless it minds them: Ctrl-C, a service manager's, and the end of the terminal.
+ENDING_SIGNALS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
 
 @dataclass(frozen=True)

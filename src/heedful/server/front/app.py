@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 import heedful
 from heedful.server.front import (
@@ -21,7 +21,7 @@ from heedful.server.front import (
     text_routes,
     translate_routes,
 )
-from heedful.server.front.desk import Desk
+from heedful.server.front.desk import Desk, json_answer
 from heedful.server.front.errors import (
     BAD_REQUEST,
     INVALID,
@@ -69,35 +69,33 @@ def build_app(pool: WorkerPool) -> Guard:
     return Guard(app, pool.settings, app.state.metrics, posts)
 
 
-def _answer(error: ApiError) -> JSONResponse:
-    return JSONResponse(error.body(), error.kind.status, error.headers)
+def _answer(error: ApiError) -> Response:
+    return json_answer(error.body(), error.kind.status, error.headers)
 
 
-async def _api_error(request: Request, error: Any) -> JSONResponse:
+async def _api_error(request: Request, error: Any) -> Response:
     return _answer(error)
 
 
-async def _invalid(request: Request, error: Any) -> JSONResponse:
+async def _invalid(request: Request, error: Any) -> Response:
     found = error.errors()
-    if found[0]["type"] == "json_invalid":
-        return _answer(ApiError(INVALID, f"the body is not valid JSON, from character {found[0]['loc'][-1] + 1} on"))
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         return _answer(ApiError(INVALID, "send JSON, with the header `Content-Type: application/json`"))
     return _answer(ApiError(INVALID, misfits(found, 1)))
 
 
-async def _http_error(request: Request, error: Any) -> JSONResponse:
+async def _http_error(request: Request, error: Any) -> Response:
     kind = KINDS.get(error.status_code, Kind(error.status_code, "error", ""))
     message = "the body cannot be read as JSON" if kind is BAD_REQUEST else str(error.detail)
     if kind is NOT_FOUND:
-        message = advice(request.url.path)
+        message = advice(request.scope["path"])
     elif kind is NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow") or (error.headers or {}).get("allow", "another method")
-        message = f"{request.method} is not for {request.url.path}: use {allowed}"
+        message = f"{request.method} is not for {request.scope['path']}: use {allowed}"
     return _answer(ApiError(kind, message, dict(error.headers or {})))
 
 
-async def _broken(request: Request, error: Exception) -> JSONResponse:
+async def _broken(request: Request, error: Exception) -> Response:
     print(f"heedful: request {REQUEST.get()} failed, as told below", file=sys.stderr, flush=True)
     return _answer(broken(FAULT))

@@ -20,6 +20,8 @@ STRANGERS = "strangers"
 STALL_SECONDS = 10.0
 # Values of JSON in a body: to take apart millions of them, the server would answer nobody for seconds.
 MOST_VALUES = 2**17
+# Digits of a length that is worth looking at.
+MOST_DIGITS = 18
 
 
 class Bodies:
@@ -59,7 +61,8 @@ class Body:
 
     async def read(self, receive: Receive, declared: bytes, is_json: bool) -> bytes | None:
         """The whole body, or None if the client goes; one that is too large is not read to its end."""
-        if declared.isdigit() and int(declared) > self.limits.body_bytes:
+        size = declared.lstrip(b"0")
+        if size.isdigit() and (len(size) > MOST_DIGITS or int(size) > self.limits.body_bytes):
             raise self._too_large()
         values, parts = ValueCounter() if is_json else None, []
         try:

@@ -10,13 +10,14 @@ from pydantic import create_model
 from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, errors, json_answer
+from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import listed
 from heedful.server.front.schemas import Strict, Text, Texts, model_name
 from heedful.server.front.text_schemas import ClassifyAnswer, TagAnswer, TextAnswer
 from heedful.tasks.declaration import Gives, Verb
 from heedful.tasks.registry import all_tasks
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 ANSWERS: dict[Gives, Any] = {"text": TextAnswer, "label": ClassifyAnswer, "spans": TagAnswer}
 
 

@@ -71,9 +71,10 @@ async def desk(request: Request) -> Desk:
 TheDesk = Annotated[Desk, Depends(desk)]
 
 
-def json_answer(value: Any) -> Response:
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer as JSON; half a surrogate pair, which is not Unicode text, is escaped."""
-    return Response(json.dumps(value, ensure_ascii=True, separators=(",", ":")), media_type="application/json")
+    content = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return Response(content, status, headers, media_type="application/json")
 
 
 def errors(*statuses: int, model: Any = ErrorAnswer) -> dict[int | str, dict[str, Any]]:

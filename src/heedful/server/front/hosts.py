@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
-from heedful.server.front.errors import FORBIDDEN, ApiError
+from heedful.config import shown
+from heedful.server.front.errors import BAD_REQUEST, FORBIDDEN, ApiError
 
 ANY = "*"
+# A name or an address, that of version 6 in brackets, and a port or none (RFC 9110, section 7.2).
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._~-]+))(?::([0-9]{0,5}))?", re.ASCII | re.IGNORECASE)
+USUAL_PORTS = {"http": 80, "https": 443}
+
+
+class HostAndPort(NamedTuple):
+    """Where a request goes, or a page comes from."""
+
+    name: str
+    port: int | None
+
+
+def host_and_port(text: str) -> HostAndPort | None:
+    """The parts of a host as headers have it; None of what is not one."""
+    found = HOST.fullmatch(text)
+    if not found:
+        return None
+    return HostAndPort((found[1] or found[2]).lower().rstrip("."), int(found[3]) if found[3] else None)
 
 
 class Hosts:
@@ -25,11 +45,14 @@ class Hosts:
 
     def check(self, method: str, headers: Mapping[bytes, bytes]) -> None:
         """Refuse a request for another server (a name that was made to lead here), or of another site's page."""
-        host = headers.get(b"host", b"").decode("latin-1")
-        if host and not self._is_own(_bare(host)):
+        given = headers.get(b"host", b"").decode("latin-1")
+        host = host_and_port(given)
+        if given and host is None:
+            raise ApiError(BAD_REQUEST, f"the header Host is {shown(given)}: a name or an address was expected")
+        if host and not self._is_own(host.name):
             raise ApiError(
                 FORBIDDEN,
-                f"this server is not known as {host!r}: use its address, or start it with `--allow-host {_bare(host)}`",
+                f"this server is not known as {given!r}: use its address, or start it with `--allow-host {host.name}`",
             )
         origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site", b"").decode("latin-1")
         if origin is None:
@@ -55,16 +78,14 @@ class Hosts:
         # An address is not a name that others could point here.
         return self.public or address.is_loopback
 
-    def _is_same(self, origin: str, host: str) -> bool:
-        try:
-            parts = urlsplit(origin)
-            port = parts.port
-        except ValueError:
+    def _is_same(self, origin: str, host: HostAndPort | None) -> bool:
+        scheme, _, rest = origin.partition("://")
+        page, usual = host_and_port(rest), USUAL_PORTS.get(scheme)
+        if page is None:
             return False
-        if (parts.hostname or "") in self.named:
+        if page.name in self.named:
             return True
-        usual = {"http": 80, "https": 443}.get(parts.scheme)
-        return _bare(parts.netloc) == _bare(host) and (port or usual) == (_port(host) or usual)
+        return host is not None and page.name == host.name and (page.port or usual) == (host.port or usual)
 
 
 def is_loopback(address: str) -> bool:
@@ -76,14 +97,6 @@ def is_loopback(address: str) -> bool:
 
 
 def _bare(host: str) -> str:
-    """A host without its port."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    name, colon, port = host.rpartition(":")
-    return (name if colon and ":" not in name and port.isdigit() else host).rstrip(".")
-
-
-def _port(host: str) -> int | None:
-    port = host.rpartition(":")[2]
-    return int(port) if ":" in host and port.isdigit() and not host.endswith("]") else None
+    """A host that an operator names, without its port."""
+    found = host_and_port(host.strip())
+    return found.name if found else host.strip().lower().strip("[]")

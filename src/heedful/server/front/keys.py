@@ -23,7 +23,7 @@ class Keys:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def key_in(headers: Mapping[bytes, bytes]) -> str:

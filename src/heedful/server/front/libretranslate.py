@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
+from heedful.server.front.json_bodies import json_of
 from heedful.server.front.keys import Keys, unauthorized
 from heedful.server.front.limits import listed
 from heedful.server.front.schemas import WHOLE, ErrorDetail, ResponseBody, Strict, Text, Texts
@@ -124,10 +125,7 @@ async def translate(request: Request, desk: TheDesk) -> Response:
 
 
 def _refusal(error: ApiError) -> Response:
-    answer = json_answer({"error": error.message})
-    answer.status_code = error.kind.status
-    answer.headers.update(error.headers)
-    return answer
+    return json_answer({"error": error.message}, error.kind.status, error.headers)
 
 
 async def _checked_body(request: Request, keys: Keys) -> LibreRequest:
@@ -158,19 +156,20 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
     kind = content_type.partition(";")[0].strip().lower()
     try:
         if kind == JSON:
-            return LibreRequest.model_validate(json.loads(body))
+            return LibreRequest.model_validate(json_of(body))
         if kind == FORM:
             fields = parse_qs(
                 body.decode(),
                 keep_blank_values=True,
                 strict_parsing=bool(body),
+                errors="strict",
                 max_num_fields=MOST_FORM_FIELDS,
             )
             single = {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
             return LibreRequest.model_validate(single, strict=False)
     except ValidationError as error:
         raise ApiError(INVALID, misfits(error.errors())) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise ApiError(INVALID, f"the body is not valid {kind}") from None
     raise ApiError(UNSUPPORTED, f"send {JSON} or {FORM}")
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, check_model, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
+from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.openai_schemas import (
     Completion,
@@ -28,7 +29,7 @@ from heedful.server.front.pool import Answer
 from heedful.server.front.schemas import LARGEST_SEED
 from heedful.server.front.text_routes import floats
 
-router = APIRouter(tags=["OpenAI"])
+router = APIRouter(tags=["OpenAI"], route_class=JsonRoute)
 DEFAULT_TOKENS = 16
 STREAM = event_stream("The samples; or with `stream` events, each a completion with what is new, then `[DONE]`.")
 

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from heedful.server.front.schemas import LARGEST_SEED, LIMIT, MODELS, WHOLE, ResponseBody, Strict, Text, Texts
+from heedful.server.front.schemas import (
+    DRAWN_AT,
+    LARGEST_SEED,
+    LIMIT,
+    MODELS,
+    WHOLE,
+    ResponseBody,
+    Strict,
+    Text,
+    Texts,
+    TopP,
+    zero_or_up_to,
+)
+
+
+def _no_penalty(value: Any) -> Any:
+    """OpenAI subtracts its penalties from logits, which is not what `repetition_penalty` does."""
+    if isinstance(value, int | float) and value:
+        raise ValueError("this penalty is not supported: /api/generate has repetition_penalty and no_repeat_ngram")
+    return value
+
+
+NO_PENALTY = BeforeValidator(_no_penalty)
 
 
 class CompletionRequest(Strict):
@@ -15,8 +37,8 @@ class CompletionRequest(Strict):
     model: Annotated[str, Field(json_schema_extra={MODELS: ["generate"]})]
     prompt: Text | Texts = ""
     max_tokens: Annotated[int, Field(ge=1, json_schema_extra={LIMIT: "tokens"}), WHOLE] | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = 1.0
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2), DRAWN_AT, zero_or_up_to(2)] | None = 1.0
+    top_p: TopP | None = None
     n: Annotated[int, Field(ge=1, le=16), WHOLE] | None = 1
     stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), WHOLE] | None = None
@@ -27,8 +49,8 @@ class CompletionRequest(Strict):
     echo: Annotated[Literal[False] | None, Field(description="The prompt is not sent back.")] = False
     suffix: Annotated[None, Field(description="Text is continued at its end only.")] = None
     best_of: Annotated[Literal[1] | None, Field(description="All samples are given.")] = None
-    presence_penalty: Annotated[float, Field(ge=0, le=0)] | None = 0.0
-    frequency_penalty: Annotated[float, Field(ge=0, le=0)] | None = 0.0
+    presence_penalty: Annotated[float, Field(ge=0, le=0), NO_PENALTY] | None = 0.0
+    frequency_penalty: Annotated[float, Field(ge=0, le=0), NO_PENALTY] | None = 0.0
 
 
 class StreamOptions(Strict):

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
+
+from heedful.decoding.options import LARGEST_REPETITION_PENALTY, LOWEST_TEMPERATURE
+from heedful.tasks.computing import Precision
 
 # Marks, in whose place the description of a running server has its own limits and names (see `openapi.py`).
 LIMIT, MODELS = "x-limit", "x-models"
@@ -23,6 +34,44 @@ WHOLE = BeforeValidator(_whole)
 
 # Larger numbers are not exact in all languages' JSON.
 LARGEST_SEED = 2**53 - 1
+
+# Below this, only the likeliest token is left, and smaller numbers leave the range of fp32.
+LOWEST_TOP_P = 1e-6
+# Longer stretches than this do not come again by chance.
+LONGEST_NGRAM = 100
+
+
+def _can_be_drawn_at(temperature: float) -> float:
+    if 0 < temperature < LOWEST_TEMPERATURE:
+        raise ValueError(f"it should be 0, for the likeliest text, or at least {LOWEST_TEMPERATURE}")
+    return temperature
+
+
+# To be put after the limits of a temperature, with `zero_or_up_to` for the description.
+DRAWN_AT = AfterValidator(_can_be_drawn_at)
+
+
+def zero_or_up_to(highest: float) -> WithJsonSchema:
+    """The description of a temperature."""
+    above = {"type": "number", "minimum": LOWEST_TEMPERATURE, "maximum": highest}
+    words = "0 takes always the likeliest token."
+    return WithJsonSchema({"anyOf": [{"type": "number", "enum": [0]}, above], "description": words})
+
+
+TopP = Annotated[float, Field(ge=LOWEST_TOP_P, le=1)]
+RepetitionPenalty = Annotated[
+    float,
+    Field(
+        ge=1,
+        le=LARGEST_REPETITION_PENALTY,
+        description="Multiplies the log-probabilities of tokens that are there already; 1 turns it off.",
+    ),
+]
+NoRepeatNgram = Annotated[
+    int,
+    Field(ge=0, le=LONGEST_NGRAM, description="No so many tokens, one after another, come twice; 0 rules out nothing."),
+    WHOLE,
+]
 
 Text = Annotated[str, Field(json_schema_extra=TEXT)]
 Texts = Annotated[list[Text], SEVERAL]
@@ -86,6 +135,8 @@ class ModelDescription(ResponseBody):
     labels: list[str] | None
     pairs: Annotated[bool, Field(description="Whether it labels pairs of texts, too.")]
     verbs: Annotated[list[str], Field(description="What can be asked of it, the main thing first.")]
+    engine: Annotated[Literal["core", "torch"], Field(description="What computes: heedful's own engine, or torch.")]
+    precision: Annotated[Precision, Field(description="The numbers that it computes with.")]
 
 
 class ModelsAnswer(ResponseBody):

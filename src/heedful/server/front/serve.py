@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -35,6 +36,8 @@ def serve(settings: ServerSettings, host: str, port: int) -> None:
 
 
 async def _serve(settings: ServerSettings, host: str, port: int) -> None:
+    for number in ending_signals():
+        signal.signal(number, _leave)
     listening = _listen(host, port)  # first: a port that is taken must not wait for the models
     address = listening.getsockname()[0]
     settings = replace(settings, address=host, limits=_connections(settings.limits))
@@ -81,14 +84,16 @@ async def _run(pool: WorkerPool, listening: socket.socket) -> None:
         )
         server = _Server(config, pool)
         # Also before the server is at it, and while it ends.
-        signal.signal(signal.SIGTERM, server.handle_exit)
+        for number in ending_signals():
+            signal.signal(number, server.handle_exit)
         listening.listen(BACKLOG)  # from here on nobody is turned away
         address, actual_port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
         await server.serve([listening])
-        # The end is under way: another SIGTERM while the interpreter cleans up must not make a failure of it.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # The end is under way: another signal while the interpreter cleans up must not make a failure of it.
+        for number in ending_signals():
+            signal.signal(number, signal.SIG_IGN)
     finally:
         await pool.stop()
 
@@ -119,7 +124,28 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; a second Ctrl-C does not wait."""
-        self.pool.closing = True
-        if self.should_exit and sig == signal.SIGINT:
+        if not self.should_exit:
+            _log(sig, "new requests are refused, what is under way is finished")
+        elif sig == signal.SIGINT:
+            _log(sig, "what is under way is given up")
             self.force_exit = True
-        self.should_exit = True
+        self.pool.closing = self.should_exit = True
+
+
+def ending_signals() -> list[signal.Signals]:
+    """The signals that end the server, besides Ctrl-C; not that of a terminal's end which it is to survive (nohup)."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is None or signal.getsignal(hangup) == signal.SIG_IGN:
+        return [signal.SIGTERM]
+    return [signal.SIGTERM, hangup]
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End before there is anything to finish."""
+    _log(number, "the models were not loaded yet")
+    raise SystemExit(128 + number)
+
+
+def _log(number: int, what: str) -> None:
+    """Log what a signal brings about; not with `print`, which the signal may have interrupted."""
+    os.write(sys.stderr.fileno(), f"heedful: {signal.Signals(number).name}: {what}\n".encode())

@@ -28,9 +28,7 @@ async def health(desk: TheDesk) -> Response:
     answering, wanted = len(pool.responsive), len(pool.workers)
     able = any(worker.ready for worker in pool.workers) and not pool.closing
     status = "unavailable" if not able else "ok" if answering == wanted else "degraded"
-    answer = json_answer({"status": status, "workers": answering, "workers_wanted": wanted})
-    answer.status_code = 200 if able else 503
-    return answer
+    return json_answer({"status": status, "workers": answering, "workers_wanted": wanted}, 200 if able else 503)
 
 
 @router.get(

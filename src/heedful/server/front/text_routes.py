@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
+from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, check_tokens, listed
 from heedful.server.front.pool import Answer
 from heedful.server.front.text_schemas import (
@@ -29,10 +30,12 @@ from heedful.server.front.text_schemas import (
     GenerateRequest,
 )
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 # Other tokens that could have stood in a place, where probabilities are asked for.
 RUNNERS_UP = 5
 DEFAULT_TOKENS = 200
+# What a body has by the names of `GenerationOptions`.
+SAMPLING = {"temperature", "top_k", "top_p", "seed", "samples", "repetition_penalty", "no_repeat_ngram"}
 STREAM = event_stream(
     "The samples; or with `stream` events: a `token` each, then `done` or `error`.", "token", "done", "error"
 )
@@ -44,7 +47,7 @@ async def generate(body: GenerateRequest, desk: TheDesk) -> Response:
     check_length([body.prompt, *body.stop], desk.limits)
     options = {
         "max_tokens": check_tokens(body.max_tokens, DEFAULT_TOKENS, desk.limits),
-        **body.model_dump(include={"temperature", "top_k", "top_p", "seed", "samples"}),
+        **body.model_dump(include=SAMPLING),
         "stop": tuple(body.stop),
         "runners_up": RUNNERS_UP if body.probabilities else 0,
     }

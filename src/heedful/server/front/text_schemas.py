@@ -7,17 +7,22 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from heedful.server.front.schemas import (
+    DRAWN_AT,
     LARGEST_SEED,
     LIMIT,
     SEVERAL,
     TEXT,
     WHOLE,
+    NoRepeatNgram,
     Remarks,
+    RepetitionPenalty,
     ResponseBody,
     Strict,
     Text,
     Texts,
+    TopP,
     model_name,
+    zero_or_up_to,
 )
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
@@ -39,12 +44,14 @@ class GenerateRequest(Strict):
     max_tokens: (
         Annotated[int, Field(ge=1, json_schema_extra={LIMIT: "tokens"}, description="200 by default."), WHOLE] | None
     ) = None
-    temperature: Annotated[float, Field(ge=0, le=100, description="0 takes always the likeliest token.")] = 0.8
+    temperature: Annotated[float, Field(ge=0, le=100), DRAWN_AT, zero_or_up_to(100)] = 0.8
     top_k: Annotated[int, Field(ge=1), WHOLE] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    top_p: TopP | None = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), WHOLE] = 0
     stop: Annotated[list[Annotated[Text, Field(min_length=1)]], Field(max_length=16)] = Field(default_factory=list)
     samples: Annotated[int, Field(ge=1, le=16), WHOLE] = 1
+    repetition_penalty: RepetitionPenalty = 1.0
+    no_repeat_ngram: NoRepeatNgram = 0
     stream: bool = False
     probabilities: Annotated[bool, Field(description="Whether to give tokens, their probabilities and others'.")] = (
         False

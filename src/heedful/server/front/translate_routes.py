@@ -12,9 +12,20 @@ from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
+from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, listed
 from heedful.server.front.pool import Answer
-from heedful.server.front.schemas import WHOLE, Remarks, ResponseBody, Strict, Text, Texts, model_name
+from heedful.server.front.schemas import (
+    WHOLE,
+    NoRepeatNgram,
+    Remarks,
+    RepetitionPenalty,
+    ResponseBody,
+    Strict,
+    Text,
+    Texts,
+    model_name,
+)
 
 
 class TranslateRequest(Strict):
@@ -27,6 +38,8 @@ class TranslateRequest(Strict):
         int, Field(ge=1, le=32, description="Hypotheses to give; the beam is at least as wide."), WHOLE
     ] = 1
     prefix: Annotated[Text, Field(description="Text that every translation is to begin with.")] = ""
+    repetition_penalty: RepetitionPenalty = 1.0
+    no_repeat_ngram: NoRepeatNgram = 0
     alignment: Annotated[bool, Field(description="Whether to tell which words belong to which.")] = False
     scores: Annotated[bool, Field(description="Whether to give tokens and their log-probabilities.")] = False
     split: Annotated[
@@ -107,7 +120,7 @@ class AlternativesAnswer(ResponseBody):
     remarks: Remarks
 
 
-router = APIRouter(tags=["translation"])
+router = APIRouter(tags=["translation"], route_class=JsonRoute)
 STREAM = event_stream(
     "The translations; or with `stream` events: `partial` with the best hypothesis so far, then `done` or `error`.",
     *("partial", "done", "error"),
@@ -122,6 +135,8 @@ async def translate(body: TranslateRequest, desk: TheDesk) -> Response:
     options = {
         "beam": max(body.beam, body.nbest),
         "nbest": body.nbest,
+        "repetition_penalty": body.repetition_penalty,
+        "no_repeat_ngram": body.no_repeat_ngram,
         "prefix": body.prefix,
         "alignment": body.alignment,
         "split": body.split,

@@ -16,7 +16,7 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Beat, Done, Failed, Leave, ModelCard, Partial, Ready, Refused
-from heedful.server.settings import ServerSettings
+from heedful.server.settings import ENDING_SIGNALS, ServerSettings
 
 # Partial answers that wait for a client, where each holds what those before it do.
 MOST_REPLACED = 16
@@ -134,7 +134,9 @@ class WorkerProcess:
             pending.partials.put_nowait(None)
 
     async def stop(self) -> None:
-        """Tell the worker to end, and see that it does."""
+        """Tell the worker to end, and see that it does; one that loads its models hears nothing, and has no work."""
+        if not self.ready and hasattr(self, "process"):
+            self.process.kill()
         self.ready = False
         if hasattr(self, "listening"):
             self.listening.cancel()
@@ -149,12 +151,12 @@ class WorkerProcess:
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back, and for good in processes started meanwhile: a worker ends when it is told to."""
+    """Hold signals that end processes back, for good in those started meanwhile: a worker ends when it is told to."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # a process of multiprocessing's own, whose start would lift the block
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         yield
     finally:

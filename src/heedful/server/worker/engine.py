@@ -1,4 +1,4 @@
-"""The decoding of one worker: a scheduler for each model and set of options, stepped in turn, in memory for all."""
+"""The decoding of one worker: schedulers for each model and set of options, stepped in turn, in memory for all."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ MOST_SENTENCES = 64
 # Tokens that a slot has room for, whatever is in it.
 SHORTEST = 64
 
+# A model, the options, and whether somebody waits for each token: a stream does not queue for the slots of a batch.
+SchedulerKey = tuple[str, DecodingOptions, bool]
+
 
 class Listener(Protocol):
     """Who asked for a sentence."""
@@ -35,12 +38,13 @@ class Listener(Protocol):
 
 @dataclass
 class _Place:
-    """Where a sentence is decoded and for whom; how much memory it takes, and whether it has it."""
+    """Where a sentence is decoded and for whom; how much memory it takes, and whether it has it and is watched."""
 
-    scheduler: tuple[str, DecodingOptions]
+    scheduler: SchedulerKey
     listener: Listener
     size: int = 0
     admitted: bool = True
+    watched: bool = False
 
 
 @dataclass
@@ -59,7 +63,7 @@ class Engine:
         self.memory = MemoryShare(min((memory_share(each.device) for each in models.values()), default=math.inf))
         self.faults: list[tuple[Listener, Exception]] = []
         self.backlog: deque[_Group] = deque()
-        self.schedulers: dict[tuple[str, DecodingOptions], AnyScheduler] = {}
+        self.schedulers: dict[SchedulerKey, AnyScheduler] = {}
         self.places: dict[int, _Place] = {}
         self.indices = count()
         self.tokens = 0
@@ -69,9 +73,9 @@ class Engine:
         """Whether there is anything to decode."""
         return bool(self.places)
 
-    def sentences_by_model(self) -> Counter[str]:
-        """How many sentences each model has under way or waiting."""
-        return Counter(place.scheduler[0] for place in self.places.values())
+    def sentences_by_model(self) -> Counter[tuple[str, bool]]:
+        """How many sentences each model has under way or waiting, with and without somebody who watches them."""
+        return Counter((place.scheduler[0], place.watched) for place in self.places.values())
 
     def add(
         self,
@@ -82,10 +86,11 @@ class Engine:
         watch: Watch | None = None,
     ) -> None:
         """Take requests, whose indices come from `indices`; those that there is no memory for wait, in order."""
-        key = (model, options)
+        watched = watch is not None
+        key = (model, options, watched)
         for request in requests:
             size = self._size(model, options, request)
-            self.places[request.index] = _Place(key, listener, size, admitted=False)
+            self.places[request.index] = _Place(key, listener, size, admitted=False, watched=watched)
         guarded = watch and partial(self._watch, watch)
         self.backlog.append(_Group(deque(requests), guarded))
         self._admit()
@@ -119,9 +124,9 @@ class Engine:
                 self._leave(request.index)
             place.listener.failed(error)
 
-    def _scheduler(self, key: tuple[str, DecodingOptions]) -> AnyScheduler:
+    def _scheduler(self, key: SchedulerKey) -> AnyScheduler:
         if key not in self.schedulers:
-            model, options = key
+            model, options, _ = key
             self.schedulers[key] = new_scheduler(self.models[model], options, self._sentences(model, options))
         return self.schedulers[key]
 
@@ -168,9 +173,11 @@ class Engine:
         self._leave(index)
 
     def step(self) -> None:
-        """One token of every sentence; schedulers without work are dropped."""
+        """One token of every sentence, or several where nobody waits for each; schedulers without work are dropped."""
         self._admit()
+        watched = any(place.watched for place in self.places.values())
         for key, scheduler in list(self.schedulers.items()):
+            scheduler.takes_turns = watched
             if not scheduler.idle:
                 self._step(key, scheduler)
             faults, self.faults = self.faults, []
@@ -179,7 +186,7 @@ class Engine:
             if scheduler.idle:
                 self.schedulers.pop(key, None)
 
-    def _step(self, key: tuple[str, DecodingOptions], scheduler: AnyScheduler) -> None:
+    def _step(self, key: SchedulerKey, scheduler: AnyScheduler) -> None:
         before = scheduler.num_steps
         try:
             results = scheduler.step()
@@ -196,7 +203,7 @@ class Engine:
             except Exception as error:  # one request must not take the others along
                 place.listener.failed(error)
 
-    def _drop(self, key: tuple[str, DecodingOptions], error: Exception) -> None:
+    def _drop(self, key: SchedulerKey, error: Exception) -> None:
         """All sentences of a scheduler fail with it."""
         del self.schedulers[key]
         lost = {index: place for index, place in self.places.items() if place.scheduler == key and place.admitted}

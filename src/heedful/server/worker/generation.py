@@ -21,6 +21,9 @@ END_NAME = SPECIAL_TOKENS[-1]
 class GenerationWork:
     """The samples of one request, decoded along with those of others."""
 
+    # By this work itself at least, which looks for stop strings.
+    watched = True
+
     def __init__(self, request: ModelRequest, pipeline: LanguageModel, engine: Engine, reply: Reply) -> None:
         self.model, self.engine, self.reply, self.stream = request.model, engine, reply, request.stream
         self.tokenizer = pipeline.tokenizer

@@ -8,9 +8,9 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from heedful.core.model import CoreModel
 from heedful.errors import UserError
@@ -32,13 +32,14 @@ from heedful.server.messages import (
     Refused,
     WorkerState,
 )
-from heedful.server.settings import ServerSettings
+from heedful.server.settings import ENDING_SIGNALS, ServerSettings
 from heedful.server.worker.direct_requests import DirectRequests
 from heedful.server.worker.engine import Engine
 from heedful.server.worker.generation import GenerationWork
 from heedful.server.worker.reply import Reply
 from heedful.server.worker.text_preparation import StepwiseWork, TextPreparation
 from heedful.server.worker.translation import TranslationWork
+from heedful.tasks.computing import Precision
 from heedful.tasks.direct_verb import direct_verbs
 from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import Pipeline, load_with
@@ -56,7 +57,7 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
     """The whole of a worker process."""
     # Signals to the group are for the front process, which tells its workers when to go.
     # Where signals can be blocked, they were when this process started.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
@@ -64,13 +65,13 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
     channel = Channel(connection)
     try:
         try:
-            pipelines = {name: _load(folder, settings) for name, folder in settings.models.items()}
+            loaded = {name: _load(folder, settings) for name, folder in settings.models.items()}
         except (UserError, OSError) as error:
             channel.send([Refused(_in_terms_of_originals(str(error), settings))])
             return
-        cards = [_card(name, pipeline, Path(settings.models[name])) for name, pipeline in pipelines.items()]
+        cards = [_card(name, each, Path(settings.models[name])) for name, each in loaded.items()]
         channel.send([Ready(cards, device_type(settings.computing.device))])
-        Worker(channel, pipelines).run()
+        Worker(channel, {name: each.pipeline for name, each in loaded.items()}).run()
     except (EOFError, ConnectionError):
         _tidy_up(settings)
 
@@ -92,21 +93,30 @@ def _in_terms_of_originals(message: str, settings: ServerSettings) -> str:
     return message
 
 
-def _load(folder: str, settings: ServerSettings) -> Pipeline:
+@dataclass(frozen=True)
+class _Loaded:
+    """A model, the engine that computes with it, and its precision."""
+
+    pipeline: Any
+    engine: Literal["core", "torch"]
+    precision: Precision
+
+
+def _load(folder: str, settings: ServerSettings) -> _Loaded:
     config, wanted = check_model_folder(Path(folder)), settings.computing
-    own = choose_engine(wanted.engine, config, wanted.device) == "core"
-    precision = wanted.precision if own or config.family == "encoder_decoder" else "fp32"
-    if not own:
+    engine = choose_engine(wanted.engine, config, wanted.device)
+    precision = wanted.precision if engine == "core" or config.family == "encoder_decoder" else "fp32"
+    if engine == "torch":
         hold_to_one_thread()
     # The folders are the server's own, so that its workers can share the weights.
     pipeline = load_with(folder, replace(wanted, precision=precision), shared=True)
     if isinstance(pipeline.model, CoreModel):
         pipeline.model.threads = 1  # there is a worker for each core
-    return pipeline
+    return _Loaded(pipeline, engine, precision)
 
 
-def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:
-    config, task = pipeline.config, all_tasks()[pipeline.config.task]
+def _card(name: str, loaded: _Loaded, folder: Path) -> ModelCard:
+    config, task = loaded.pipeline.config, all_tasks()[loaded.pipeline.config.task]
     return ModelCard(
         name,
         config.task,
@@ -119,8 +129,10 @@ def _card(name: str, pipeline: Any, folder: Path) -> ModelCard:
         config.source_language,
         config.target_language,
         list(config.labels) or None,
-        getattr(pipeline, "takes_pairs", False),
+        getattr(loaded.pipeline, "takes_pairs", False),
         [verb.name for verb in task.verbs],
+        loaded.engine,
+        loaded.precision,
     )
 
 

@@ -20,6 +20,10 @@ class StepwiseWork(Protocol):
     """A part of a request that is decoded step by step."""
 
     @property
+    def watched(self) -> bool:
+        """Whether somebody waits for each of its tokens."""
+
+    @property
     def begun(self) -> int:
         """How many of its texts were made ready."""
 
@@ -72,7 +76,9 @@ class TextPreparation:
         done = 0
         while done < MOST_CHARACTERS:
             under_way = self.engine.sentences_by_model()
-            able = (each for each in self.waiting if under_way[each.request.model] < ENOUGH_SENTENCES)
+            able = (
+                each for each in self.waiting if under_way[each.request.model, each.work.watched] < ENOUGH_SENTENCES
+            )
             chosen = next(able, None)
             if chosen is None:
                 return

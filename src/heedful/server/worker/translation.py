@@ -17,6 +17,9 @@ from heedful.tasks.translation.answers import Translation
 from heedful.tasks.translation.pieces import TextInPieces, join_pieces
 from heedful.tasks.translation.pipeline import Translator
 
+# What requests have by the names of `DecodingOptions`.
+SEARCH = ("beam", "nbest", "repetition_penalty", "no_repeat_ngram")
+
 
 @dataclass
 class _Text:
@@ -44,10 +47,15 @@ class TranslationWork:
     def __init__(self, request: ModelRequest, translator: Translator, engine: Engine, reply: Reply) -> None:
         self.translator, self.engine, self.reply = translator, engine, reply
         self.model, self.stream, self.alignment = request.model, request.stream, request.options["alignment"]
-        self.options = DecodingOptions(beam=request.options["beam"], nbest=request.options["nbest"])
+        self.options = DecodingOptions(**{name: value for name, value in request.options.items() if name in SEARCH})
         self.inputs, self.prefix, self.split = request.inputs, request.options["prefix"], request.options["split"]
         self.texts: list[_Text] = []
         self.text_of: dict[int, _Text] = {}
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody waits for each of its tokens."""
+        return self.stream
 
     @property
     def begun(self) -> int:
