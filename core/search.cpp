@@ -54,7 +54,7 @@ static void adjust(Group& group, const StepRow& row, int vocabulary, float* logi
     Array<int32_t>& text = group.text;
     text.resize(length);
     if (before) {
-        memcpy(text.data, sentence.source.data, sentence.source.size * sizeof(int32_t));
+        for (size_t i = 0; i + 1 < before; i++) text[i] = sentence.source[i];
         text[before - 1] = sentence.first;
     }
     walk(sentence, sentence.length, row.row, text.data + before, nullptr);
