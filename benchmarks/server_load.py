@@ -1,7 +1,8 @@
-"""Load a server from a second process, and compare its throughput with that of `heedful translate`.
+"""Load servers from a second process, and compare their throughput with that of `heedful translate`.
 
-64 clients for 60 s, each with one request at a time; before and after that, the same sentences through
-`heedful translate`. Then, for 30 s, twice as many requests a second as the server could take.
+For each setup (engine and precision) a server, with two workers: 64 clients, each with one request at a time, and the
+same sentences through `heedful translate`, in three rounds in which the setups take turns. Then, for 30 s each, twice
+as many requests per second as the server could take.
 
 python benchmarks/server_load.py --model en-de --source test.en                  # writes results/server_load.json
 python benchmarks/server_load.py --model en-de --source test.en --seconds 5      # a quick try, which only prints
@@ -10,11 +11,14 @@ python benchmarks/server_load.py --model en-de --source test.en --seconds 5     
 import argparse
 import asyncio
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,12 +26,23 @@ from typing import Any
 import results
 from http_load import Connection, in_another_process, lines_of, metrics, percentile, server, translation
 
-COMMAND = "python benchmarks/server_load.py --model {model} --source {source} --precision {precision}"
+COMMAND = "python benchmarks/server_load.py --model {model} --source {source} --setups {setups}"
+SETUPS = ["core:int8", "torch:fp32"]
 CLIENTS = 64
 SECONDS = 60.0
+ROUNDS = 3
 MOST_CONNECTIONS = 2000
 # What sentences may end with: `heedful translate` does not translate a line again that it has had.
 ENDS = ".!?;:,…)-/"
+# Figures of an earlier run, of torch alone, that stay in the result file.
+EARLIER = "earlier, with torch: "
+COMPARED = (
+    "throughput of the server",
+    "throughput of heedful translate",
+    "server / heedful translate",
+    "latency, median",
+    "latency, 99th percentile",
+)
 
 
 async def closed_loop(port: int, lines: list[str], clients: int, seconds: float) -> dict[str, Any]:
@@ -40,18 +55,12 @@ async def closed_loop(port: int, lines: list[str], clients: int, seconds: float)
         while time.perf_counter() < end:
             answer = await connection.ask("POST", "/api/translate", translation(lines[next(numbers) % len(lines)]))
             statuses[answer.status] += 1
-            latencies.append(answer.seconds)
+            latencies.append(round(answer.seconds, 4))
         connection.close()
 
     begin = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(clients)))
-    elapsed = time.perf_counter() - begin
-    return {
-        "statuses": statuses,
-        "rate": statuses[200] / elapsed,
-        "p50": percentile(latencies, 0.5),
-        "p99": percentile(latencies, 0.99),
-    }
+    return {"statuses": statuses, "rate": statuses[200] / (time.perf_counter() - begin), "latencies": latencies}
 
 
 async def open_loop(port: int, lines: list[str], rate: float, seconds: float) -> dict[str, Any]:
@@ -117,43 +126,92 @@ def varied(lines: list[str], number: int) -> list[str]:
     return lines + [line.rstrip(ENDS) + end for end in ENDS[1:rounds] for line in lines]
 
 
+@dataclass
+class Setup:
+    """An engine with a precision, the server that runs with it, and what was measured so far."""
+
+    name: str
+    computing: list[str]
+    port: int = 0
+    offline: list[float] = field(default_factory=list)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    figures: list[tuple[str, float, str, str]] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Sentences per second of the server, over all rounds."""
+        return statistics.mean(each["rate"] for each in self.rounds)
+
+    def loaded(self, kind: str, source: str, amount: float, seconds: float) -> dict[str, Any]:
+        """What clients in a process of their own have seen."""
+        arguments = ("--client", kind, self.port, source, amount, seconds)
+        found: dict[str, Any] = in_another_process("server_load.py", *arguments)
+        print(self.name, kind, {name: value for name, value in found.items() if name != "latencies"}, flush=True)
+        return found
+
+
 def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """All figures."""
     lines = lines_of(arguments.source)
     offline_lines = varied(lines, arguments.offline_lines)  # long enough for start and end not to count
-    command = COMMAND.format(model=arguments.model, source=arguments.source, precision=arguments.precision)
-    computing = ["--workers", str(arguments.workers), "--precision", arguments.precision]
+    command = COMMAND.format(model=arguments.model, source=arguments.source, setups=" ".join(arguments.setups))
+    setups = [set_up(each, arguments.workers) for each in arguments.setups]
     begin = time.perf_counter()
+    with ExitStack() as stack:
+        for setup in setups:
+            setup.port = stack.enter_context(server([arguments.model], *setup.computing))
+            setup.loaded("closed", arguments.source, CLIENTS, min(3.0, arguments.seconds))  # warm
+        for number in range(ROUNDS):
+            # Each in turn, and every second time the other way round: what changes over time changes all alike.
+            for setup in setups if number % 2 == 0 else setups[::-1]:
+                own = offline_lines[number::ROUNDS]
+                setup.offline.append(offline(arguments.model, own, setup.computing))
+                print(setup.name, "offline", setup.offline[-1], flush=True)
+                found = setup.loaded("closed", arguments.source, CLIENTS, arguments.seconds / ROUNDS)
+                setup.rounds.append(found)
+        for setup in setups:
+            setup.figures = [*speed(setup), *overload(setup, arguments.source, arguments.seconds)]
+    seconds = time.perf_counter() - begin
+    return [
+        results.row(f"{setup.name}: {name}", value, unit, required, seconds, command)
+        for setup in setups
+        for name, value, unit, required in setup.figures
+    ]
 
-    def loaded(kind: str, port: int, amount: float, seconds: float) -> dict[str, Any]:
-        found: dict[str, Any] = in_another_process(
-            "server_load.py", "--client", kind, port, arguments.source, amount, seconds
-        )
-        print(kind, found, flush=True)
-        return found
 
-    with server([arguments.model], *computing) as port:
-        loaded("closed", port, CLIENTS, 3.0)  # warm
-        before = offline(arguments.model, offline_lines, computing)
-        normal = loaded("closed", port, CLIENTS, arguments.seconds)
-        after = offline(arguments.model, offline_lines, computing)
-        memory = asyncio.run(metrics(port))["memory_bytes"]
-        over = loaded("open", port, 2 * normal["rate"], arguments.seconds / 2)
-        stuck = asyncio.run(settled(port))
-        again = loaded("closed", port, CLIENTS, arguments.seconds)  # as long: short runs have a lower rate
-    offline_rate = (before + after) / 2
-    failed = sum(number for status, number in normal["statuses"].items() if status != "200")
+def set_up(engine_and_precision: str, workers: int) -> Setup:
+    """The setup of that engine and precision, as in core:int8."""
+    engine, _, precision = engine_and_precision.partition(":")
+    computing = ["--workers", str(workers), "--engine", engine, "--precision", precision]
+    return Setup(f"{engine} {precision}", computing)
+
+
+def speed(setup: Setup) -> list[tuple[str, float, str, str]]:
+    """How fast a server was in its rounds, beside the command."""
+    answered = sum(each["statuses"].get("200", 0) for each in setup.rounds)
+    latencies = [each for found in setup.rounds for each in found["latencies"]]
+    ratios = [found["rate"] / offline for found, offline in zip(setup.rounds, setup.offline, strict=True)]
+    return [
+        ("requests answered", answered, "requests", ""),
+        ("requests failed", len(latencies) - answered, "requests", "0"),
+        ("throughput of the server", round(setup.rate, 1), "sentences/s", ""),
+        ("throughput of heedful translate", round(statistics.mean(setup.offline), 1), "sentences/s", ""),
+        ("server / heedful translate", round(statistics.median(ratios), 3), "", ">= 0.9"),
+        ("latency, median", percentile(latencies, 0.5), "s", ""),
+        ("latency, 99th percentile", percentile(latencies, 0.99), "s", ""),
+    ]
+
+
+def overload(setup: Setup, source: str, seconds: float) -> list[tuple[str, float, str, str]]:
+    """What becomes of a server that is asked for twice as much as it can do."""
+    memory = asyncio.run(metrics(setup.port))["memory_bytes"]
+    over = setup.loaded("open", source, 2 * setup.rate, seconds / 2)
+    stuck = asyncio.run(settled(setup.port))
+    again = setup.loaded("closed", source, CLIENTS, seconds / ROUNDS)
     odd = sum(number for status, number in over["statuses"].items() if status not in ("200", "429", "503"))
     refused = sum(over["statuses"].get(status, 0) for status in ("429", "503"))
-    figures: list[tuple[str, float, str, str]] = [
-        ("requests answered", normal["statuses"]["200"], "requests", ""),
-        ("requests failed", failed, "requests", "0"),
-        ("throughput of the server", round(normal["rate"], 1), "sentences/s", ""),
-        ("throughput of heedful translate", round(offline_rate, 1), "sentences/s", ""),
-        ("server / heedful translate", round(normal["rate"] / offline_rate, 3), "", ">= 0.9"),
-        ("latency, median", round(normal["p50"], 3), "s", ""),
-        ("latency, 99th percentile", round(normal["p99"], 3), "s", ""),
-        ("overload: requests a second sent", round(2 * normal["rate"], 1), "requests/s", ""),
+    return [
+        ("overload: requests a second sent", round(2 * setup.rate, 1), "requests/s", ""),
         ("overload: answered a second", round(over["rate"], 1), "requests/s", ""),
         ("overload: refused (429, 503)", refused, "requests", "> 0"),
         ("overload: other failures", odd, "requests", "0"),
@@ -163,10 +221,16 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         ("overload: memory of all processes", round(over["memory"] / 2**20), "MiB", ""),
         ("overload: memory, second half / first half", round(over["growth"], 3), "", "< 1.1"),
         ("overload: sentences left over", stuck, "sentences", "0"),
-        ("throughput after the overload / before", round(again["rate"] / normal["rate"], 3), "", ">= 0.9"),
+        ("throughput after the overload / before", round(again["rate"] / setup.rate, 3), "", ">= 0.9"),
     ]
-    seconds = time.perf_counter() - begin
-    return [results.row(name, value, unit, required, seconds, command) for name, value, unit, required in figures]
+
+
+def earlier() -> list[dict[str, Any]]:
+    """The rows of the result file that tell of the server before it had an engine of its own."""
+    rows = json.loads((results.RESULTS / "server_load.json").read_text(encoding="utf-8"))
+    kept = [row for row in rows if row["measure"].startswith(EARLIER)]
+    first = [row for row in rows if row["measure"] in COMPARED]
+    return kept or [{**row, "measure": EARLIER + row["measure"], "required": ""} for row in first]
 
 
 async def settled(port: int) -> float:
@@ -191,7 +255,7 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--source", help="sentences to translate, a line each")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--setups", nargs="+", default=SETUPS, help="engines and precisions, as in core:int8")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--offline-lines", type=int, default=10_000)
     parser.add_argument("--client", nargs=5, help=argparse.SUPPRESS)
@@ -201,7 +265,7 @@ def main() -> None:
         return
     rows = measure(arguments)
     if arguments.seconds == SECONDS:
-        results.write("server_load", rows)
+        results.write("server_load", [*rows, *earlier()])
         return
     for row in rows:
         print(f"{row['measure']:45} {row['value']:>12} {row['unit']:12} required: {row['required']}")
