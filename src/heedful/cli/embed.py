@@ -51,10 +51,8 @@ def embed(
     heedful embed my-bert --out vectors.npy < sentences.txt
     """
     from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
-    from heedful.config import require
     from heedful.tasks.encoding.pipeline import Encoder
 
-    require(batch_size, "--batch-size", 1)
     pipeline: Encoder = load_as(Encoder, model, computing, "encoder")
 
     def vectors(lines: list[str]) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.invalid_lines import InvalidLines
-from heedful.cli.options import computing_options, repetition_options, split_option
+from heedful.cli.options import batch_size_option, computing_options, repetition_options, split_option
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -51,13 +51,7 @@ if TYPE_CHECKING:
     help="Add a column: log-probability over the length penalty; of a line in pieces, the sum of theirs, without it.",
 )
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
-@click.option(
-    "--batch-size",
-    type=int,
-    default=128,
-    show_default=True,
-    help="Lines decoded at a time; does not change the output.",
-)
+@batch_size_option(128, "Lines decoded at a time; does not change the output.")
 @click.option(
     "--workers",
     type=int,
@@ -135,8 +129,6 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     )
     if options["shortlist"] and options["prefix"]:
         raise UserError("--prefix may need any subword: leave out --shortlist")
-    if options["batch_size"] < 1:
-        raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
     names = ("computing", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
 

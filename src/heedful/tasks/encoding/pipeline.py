@@ -15,6 +15,7 @@ from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.encoder_only import Cut, Pooling
+from heedful.tasks.computing import check_batch_size
 from heedful.tasks.described import Described
 from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
 from heedful.text.cleaning import clean_text
@@ -113,12 +114,6 @@ class Encoder(Described):
         """The head's answer to each row: V for classes, T V for others."""
         check_batch_size(batch_size)
         return checked(self.computation.logits(rows, batch_size))
-
-
-def check_batch_size(batch_size: int) -> None:
-    """Raise a UserError for a size that is none."""
-    if batch_size < 1:
-        raise UserError(f"batch_size is {batch_size}, but must be at least 1")
 
 
 def checked(rows: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from heedful.config import require_whole, shown
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
@@ -19,13 +20,15 @@ from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
-from heedful.tasks.image_classification.images import ImageInput, Scaling, load_image
+from heedful.tasks.image_classification.images import LONGEST_RATIO, MOST_PIXELS, ImageInput, Scaling, load_image
 from heedful.tasks.image_classification.seam import ImageComputation, image_computation
 
 if TYPE_CHECKING:
     from heedful.models.vision import Vision
 
 SingleImage = str | Path | Image.Image
+# Each of them attends to all: an image of 4096 x 4096 pixels in patches of 16 x 16 has as many.
+MOST_PATCHES = 2**16
 
 
 class ImageClassifier(Described):
@@ -92,10 +95,22 @@ class ImageClassifier(Described):
         """The height and width that images are made to."""
         if resolution is None:
             height, width = self.model.config.image_size
-        else:
-            height, width = resolution if isinstance(resolution, tuple) else (resolution, resolution)
-        if min(height, width) < 1:
-            raise UserError(f"resolution is {height}x{width}, but must be at least 1")
+            return height, width
+        sides = resolution if isinstance(resolution, tuple | list) else (resolution, resolution)
+        if len(sides) != 2:
+            raise UserError(f"resolution is {shown(resolution)}, but must be a number of pixels, or height and width")
+        height, width = sides
+        for side in sides:
+            require_whole(side, "resolution", 1, MOST_PIXELS)
+        problem = None
+        if height * width > MOST_PIXELS:
+            problem = f"it has more than {MOST_PIXELS:,} pixels"
+        elif max(sides) > LONGEST_RATIO * min(sides):
+            problem = f"one side is more than {LONGEST_RATIO} times as long as the other"
+        elif (patches := self.num_patches(sides)) > MOST_PATCHES:
+            problem = f"an image would have {patches:,} patches, more than {MOST_PATCHES:,}"
+        if problem:
+            raise UserError(f"resolution is {height}x{width}: {problem}; choose a lower one")
         return height, width
 
     def scaling(self, size: tuple[int, int]) -> Scaling:

@@ -9,7 +9,8 @@ from typing import overload
 
 import numpy as np
 
-from heedful.config import require
+from heedful.config import require_whole
+from heedful.decoding.options import LARGEST_VOCABULARY
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
@@ -40,7 +41,7 @@ class MaskedLanguageModel(Encoder):
 
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
         """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
-        require(top, "top", 1)
+        require_whole(top, "top", 1, LARGEST_VOCABULARY)
         return self._filled(text, top) if isinstance(text, str) else [self._filled(each, top) for each in text]
 
     def _filled(self, text: str, top: int) -> list[list[Filling]]:
