@@ -88,7 +88,14 @@ class GenerationOptions:
 
 
 class LongPromptWarning(UserWarning):
-    """A prompt was longer than the model's context, and its beginning was left out."""
+    """The prompt of that index was longer than the model's context, and its beginning was left out."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"prompt {self.index + 1} {self.args[0]}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,16 @@ class Language:
         """The most tokens that the model can see at a time, if its positions set a limit."""
         return None if self.model.longest_target(0) is None else self.model.max_length
 
+    def prompt_ids(self, prompt: str, index: int = 0) -> list[int]:
+        """The ids of the prompt of that index, or the last of them, with a warning, if it fills the context."""
+        ids, context = self.tokenizer.encode(prompt), self.context
+        if context is None or len(ids) < context:
+            return ids
+        half = context // 2
+        text = f"has {len(ids)} tokens, but the model's context holds {context}: only the last {half} are used"
+        warnings.warn(LongPromptWarning(index, text), stacklevel=4)
+        return ids[-half:]
+
 
 class Sample:
     """One text under way: what it is made of, and what is asked of decoding next.
@@ -110,25 +127,12 @@ class Sample:
     `number` tells it from the other samples of the same seed.
     """
 
-    def __init__(self, language: Language, prompt: str, options: GenerationOptions, number: int = 0) -> None:
+    def __init__(self, language: Language, prompt: Sequence[int], options: GenerationOptions, number: int = 0) -> None:
         self.language, self.options, self.number = language, options, number
         self.stream = TextStream(language.tokenizer, options.stop)
-        self.tokens = self._fitted(language.tokenizer.encode(prompt))
+        self.tokens = list(prompt)
         self.generated = self.rounds = 0
         self.over = False
-
-    def _fitted(self, tokens: list[int]) -> list[int]:
-        context = self.language.context
-        if context is None or len(tokens) < context:
-            return tokens
-        half = context // 2
-        warnings.warn(
-            LongPromptWarning(
-                f"the prompt has {len(tokens)} tokens, but the model's context {context}: only the last {half} are used"
-            ),
-            stacklevel=4,
-        )
-        return tokens[-half:]
 
     def request(self, index: int) -> Request:
         """What is to be decoded next, until the text is over or the context full."""
@@ -161,9 +165,10 @@ class Generation:
         self.model, self.options = language.model, options
         self.pieces: list[tuple[int, str]] = []
         count = options.samples
+        ids = [language.prompt_ids(prompt, index) for index, prompt in enumerate(prompts)]
         self.samples = [
             Sample(language, prompt, options, place * count + number)
-            for place, prompt in enumerate(prompts, first)
+            for place, prompt in enumerate(ids, first)
             for number in range(count)
         ]
 
