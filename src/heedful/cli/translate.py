@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ import click
 
 from heedful.cli.invalid_lines import InvalidLines
 from heedful.cli.options import batch_size_option, computing_options, repetition_options, split_option
+from heedful.cli.output_file import output_path
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -81,7 +81,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     workers = number_of_workers(options["workers"], options["computing"].device)
     with ExitStack() as stack:
         read = given.reader()
-        target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
+        target = stack.enter_context(_replacing(output_file)) if output_file is not None else sys.stdout.buffer
         advance, tell = stack.enter_context(_line_count())
 
         def write(lines: list[str], count: int) -> None:
@@ -138,9 +138,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
     from heedful.files import replacing
 
-    if path.endswith(("/", os.sep)) or Path(path).is_dir():
-        raise UserError(f"--output {path} is the name of a folder: name a file, such as {Path(path) / 'out.txt'}")
-    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+    with replacing(output_path(path, "--output", "out.txt")) as temporary, temporary.open("wb") as file:
         yield file
 
 

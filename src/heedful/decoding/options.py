@@ -150,6 +150,8 @@ def search_options(options: DecodingOptions | None, beam: int | None, nbest: int
     """The options that were given, or those of a beam and a number of hypotheses; a setting comes from one place."""
     if options is None:
         return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
+    if not isinstance(options, DecodingOptions):
+        raise UserError(f"options is {shown(options)}: expected heedful.DecodingOptions(...)")
     for name, value in (("beam", beam), ("nbest", nbest)):
         if value is not None:
             raise UserError(

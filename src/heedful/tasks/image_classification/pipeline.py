@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,15 @@ from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
+from heedful.tasks.given_texts import several
 from heedful.tasks.image_classification.images import LONGEST_RATIO, MOST_PIXELS, ImageInput, Scaling, load_image
 from heedful.tasks.image_classification.seam import ImageComputation, image_computation
 
 if TYPE_CHECKING:
     from heedful.models.vision import Vision
 
-SingleImage = str | Path | Image.Image
+SingleImage = str | Path | Image.Image | NDArray[Any]
+EXPECTED = "a file name, an array or an image of Pillow, or several in a list"
 # Each of them attends to all: an image of 4096 x 4096 pixels in patches of 16 x 16 has as many.
 MOST_PATCHES = 2**16
 
@@ -67,9 +69,9 @@ class ImageClassifier(Described):
 
         They are made as large as those of the training, or as `resolution`: height and width, or one for both.
         """
-        if isinstance(images, SingleImage):
+        if _is_one(images):
             return next(self.stream([images], resolution))
-        return list(self.stream(images, resolution))
+        return list(self.stream(several(images, "images", EXPECTED), resolution))
 
     def stream(
         self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
@@ -125,3 +127,10 @@ class ImageClassifier(Described):
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
         return self.computation.probabilities(images)
+
+
+def _is_one(images: SingleImage | Iterable[ImageInput]) -> TypeGuard[SingleImage]:
+    """Whether it is one image: of arrays H W, or H W C with as many channels as images have; N H W are several."""
+    if isinstance(images, np.ndarray):
+        return images.ndim == 2 or (images.ndim == 3 and images.shape[2] in (1, 3, 4))
+    return isinstance(images, str | Path | Image.Image)

@@ -25,7 +25,8 @@ from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.computing import check_batch_size
 from heedful.tasks.described import Described
-from heedful.tasks.translation.answers import Alignment, texts_as_list
+from heedful.tasks.given_texts import one_text, texts_as_list
+from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
@@ -123,6 +124,7 @@ class Translator(Described):
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
         check_batch_size(batch_size)
+        one_text(prefix, "prefix")
         prepared = self.prepare(lines, prefix, split)
         requests = [
             request
@@ -171,7 +173,7 @@ class Translator(Described):
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
         require_whole(count, "count", 1, MOST_HYPOTHESES)
-        (prepared,) = self.prepare([text], prefix)
+        (prepared,) = self.prepare([one_text(text)], one_text(prefix, "prefix"))
         if not prepared.sources:
             return []
         place = next(n for n, start in enumerate(prepared.starts) if not start.whole)
@@ -194,7 +196,9 @@ class Translator(Described):
         """
         from heedful.tasks.translation.attention import translation_attention
 
-        return translation_attention(self, text, target, beam, split)
+        if target is not None:
+            one_text(target, "target")
+        return translation_attention(self, one_text(text), target, beam, split)
 
     def _splitter(self) -> Splitter:
         encode = self.tokenizer.encode_batch
@@ -268,7 +272,8 @@ class Translator(Described):
             return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
         if isinstance(sources, str) or isinstance(targets, str):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
-        return score_pairs(self, sources, targets, length_penalty, first_index)
+        pairs = texts_as_list(sources, "sources"), texts_as_list(targets, "targets")
+        return score_pairs(self, *pairs, length_penalty, first_index)
 
 
 def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
