@@ -18,6 +18,7 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.text.tokenizer import Tokenizer
 from preloaded import PreloadedCommand
+from small_folders import write_folders
 
 # Tests run side by side: operations split over all cores would wait for each other.
 torch.set_num_threads(1)
@@ -143,3 +144,9 @@ def untrained_model(tmp_path: Path) -> Path:
     config = ModelConfig("encoder_decoder", "translation", settings)
     save_model_folder(tmp_path / "model", EncoderDecoder(settings), tokenizer, config, "card")
     return tmp_path / "model"
+
+
+@pytest.fixture(scope="session")
+def small_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model folder of each task, by its name; nobody writes to them."""
+    return write_folders(tmp_path_factory.mktemp("small"))

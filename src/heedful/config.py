@@ -98,6 +98,12 @@ def require(value: float, name: str, lowest: float, below: float = float("inf"))
         raise UserError(f"{name} is {value}, but must be at least {lowest:g}{upper}")
 
 
+def require_whole(value: object, name: str, lowest: int, largest: int) -> None:
+    """Raise a UserError unless a value is a whole number, lowest <= value <= largest."""
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= largest:
+        raise UserError(f"{name} is {shown(value)}, but must be a whole number from {lowest} to {largest:,}")
+
+
 def known_size(vocabulary_size: int | None) -> int:
     """The size of a vocabulary, without which no model can be built."""
     if vocabulary_size is None:

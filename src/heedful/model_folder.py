@@ -162,8 +162,12 @@ def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
 
 def check_model_folder(folder: Path) -> ModelConfig:
     """The settings of a model folder that has all its files."""
+    if folder.is_file():
+        raise UserError(f"{folder} is a file: name the folder that holds a model's config.json and {WEIGHTS}")
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
+    if not any((folder / name).is_file() for name in ("config.json", WEIGHTS)) and not is_run(folder / "run"):
+        raise UserError(f"{folder} is not a model folder: it holds neither config.json nor {WEIGHTS}")
     for name in ("config.json", WEIGHTS):
         _require_file(folder, name)
     config = read_config(folder)
@@ -182,6 +186,10 @@ def read_config(folder: Path) -> ModelConfig:
     """The settings in a model folder's config.json."""
     file = folder / "config.json"
     data = read_json(file)
+    if "format" not in data and "model_type" in data:
+        raise UserError(
+            f"{folder} holds a model in Hugging Face's layout: make it one of heedful's with heedful import"
+        )
     if data.get("format") != FORMAT:
         raise UserError(
             f"{file} has format {shown(data.get('format'))}; heedful {heedful.__version__} reads format {FORMAT}"

@@ -245,3 +245,27 @@ def test_a_folder_is_not_written_as_a_file(run, models, tmp_path: Path) -> None:
         told = run("translate", models["translation"], "red dog", "--output", name, code=2).stderr.decode()
         assert "is the name of a folder: name a file, such as" in told
     assert not (tmp_path / "missing").exists()
+
+
+@pytest.mark.parametrize("samples", ["1", "3"])
+def test_remarks_on_prompts_name_their_lines_once(run, small_folders, samples: str) -> None:
+    lines = ["red", "red dog " * 40, "", "dog", "dog red " * 50]
+    arguments = ["--lines", "--samples", samples, "--max-tokens", "2"]
+    result = run("generate", small_folders["language_model"], *arguments, stdin="\n".join(lines).encode())
+    assert result.stdout.count(b"\n") == len(lines) * int(samples)
+    told = [line.split(" tokens")[0].rsplit(" ", 1)[0] for line in result.stderr.decode().splitlines()]
+    assert told == ["heedful: line 2 has", "heedful: line 5 has"]
+
+
+def test_remarks_on_lines_beyond_the_first_group(run, small_folders) -> None:
+    lines = ["red"] * 300 + ["red dog " * 40, "dog"]
+    given = "\n".join(lines).encode()
+    cases = [("language_model", ["generate", "--lines", "--max-tokens", "1"]), ("classification", ["classify"])]
+    for task, (verb, *options) in [*cases, ("encoder", ["embed"]), ("translation", ["translate", "--max-length", "1"])]:
+        told = run(verb, small_folders[task], *options, stdin=given).stderr.decode().splitlines()
+        assert len(told) == 1 and told[0].startswith("heedful: line 301 ")
+
+
+def test_a_remark_on_a_prompt_reads_well(run, small_folders) -> None:
+    told = run("generate", small_folders["language_model"], "red dog " * 40, "--max-tokens", "1").stderr.decode()
+    assert told.startswith("heedful: the prompt has ") and told.endswith(": only the last 14 are used\n")

@@ -44,7 +44,6 @@ def classify(model: str, given: TextInput, computing: Computing, top: int, **opt
     from heedful.tasks.loading import load_with
 
     require(top, "--top", 1)
-    require(options["batch_size"], "--batch-size", 1)
     pipeline = load_with(model, computing)
     if isinstance(pipeline, ImageClassifier):
         _images(pipeline, given, top, options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from heedful.cli.options import batch_size_option, computing_options
+from heedful.cli.output_file import output_path
 from heedful.cli.text_input import TextInput, text_input
 from heedful.tasks.computing import Computing
 
@@ -51,16 +52,15 @@ def embed(
     heedful embed my-bert --out vectors.npy < sentences.txt
     """
     from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
-    from heedful.config import require
     from heedful.tasks.encoding.pipeline import Encoder
 
-    require(batch_size, "--batch-size", 1)
+    place = None if out is None else output_path(out, "--out", "vectors.npy")
     pipeline: Encoder = load_as(Encoder, model, computing, "encoder")
 
     def vectors(lines: list[str]) -> np.ndarray:
         return pipeline.embed(lines, pooling=pooling, normalize=normalize, batch_size=batch_size)  # type: ignore[arg-type]
 
-    if out is None:
+    if place is None:
         answer_lines(given, lambda first, lines: [json.dumps(row.tolist()) for row in vectors(lines)])
         return
 
@@ -71,7 +71,7 @@ def embed(
                 found = vectors(lines)
             yield found
 
-    _save(Path(out), groups())
+    _save(place, groups())
 
 
 def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
@@ -81,7 +81,7 @@ def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
     from heedful.files import replacing
 
     if path.exists() and not path.is_file():  # a device or a pipe: the number of rows must come first
-        with path.open("wb") as file:
+        with replacing(path) as place, place.open("wb") as file:
             np.save(file, np.concatenate(list(groups)))
         return
     count = 0

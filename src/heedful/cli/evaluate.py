@@ -12,6 +12,7 @@ import click
 from heedful.cli.lines import tell
 from heedful.cli.options import device_option, engine_option, precision_option, with_options
 from heedful.errors import UserError
+from heedful.tasks.computing import check_batch_size
 from heedful.tasks.declaration import ENCODING, Option, resolve
 from heedful.tasks.registry import all_tasks
 
@@ -65,5 +66,6 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     from heedful.text.encodings import check_encoding
 
     check_encoding(options["encoding"])
+    check_batch_size(options["batch_size"], "--batch-size")
     figures, lines = resolve(evaluation.function)(model, options, tell)
     click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))

@@ -98,7 +98,7 @@ def _write(pipeline: LanguageModel, prompt: str, settings: GenerationOptions) ->
         else:
             click.echo("\n\n".join(pipeline.generate(prompt, settings)))
     for _, remark in found:
-        tell(remark)
+        tell(f"the prompt {remark}")
 
 
 def _converse(pipeline: LanguageModel, settings: GenerationOptions) -> None:

@@ -10,6 +10,7 @@ import click
 
 from heedful.cli.lines import tell
 from heedful.cli.options import device_option
+from heedful.cli.output_file import output_path
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
 from heedful.machine.torch_needed import has_torch, torch_missing
@@ -59,12 +60,14 @@ def inspect(
     heedful inspect my-vit --image cat.jpg
     heedful inspect en-de --training
     """
+    usual = "training.html" if training else "attention.html"
+    place = output_path(usual if out is None else out, "--out", usual)
     if training:
         if as_json or given.is_given or any(each is not None for each in (target, image, resolution)):
             raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
         from heedful.inspection.run.training_page import training_page
 
-        _write(training_page(Path(model)), out or "training.html")
+        _write(training_page(Path(model)), place)
         return
     if not has_torch():
         raise torch_missing("looking into attention")
@@ -77,13 +80,13 @@ def inspect(
             raise UserError("--resolution is the size of an image: give --image FILE too")
         maps = _text_maps(model, given, target, device)
     if not as_json:
-        _write(maps.html(), out or "attention.html")
+        _write(maps.html(), place)
         return
     data = json.dumps(maps.to_json(), ensure_ascii=False)
     if out is None:
         click.echo(data)
     else:
-        _write(data + "\n", out)
+        _write(data + "\n", place)
 
 
 def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:
@@ -117,9 +120,9 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
     return pipeline.attention(image, size)
 
 
-def _write(content: str, out: str) -> None:
+def _write(content: str, out: Path) -> None:
     from heedful.files import replacing
 
-    with replacing(Path(out)) as file:
+    with replacing(out) as file:
         file.write_text(content, encoding="utf-8", newline="\n")
     click.echo(f"written to {out}", err=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from heedful.tasks.computing import Computing
+from heedful.tasks.computing import Computing, check_batch_size
 from heedful.tasks.declaration import ENCODING, Option
 
 # Without a default: a training run may be told the device by its settings file.
@@ -48,10 +48,16 @@ def split_option(help_text: str) -> Callable[[Any], Any]:
     return click.option("--split", type=choices, default="auto", show_default=True, help=help_text)
 
 
-def batch_size_option(default: int) -> Callable[[Any], Any]:
+def batch_size_option(
+    default: int, help_text: str = "Texts at a time; does not change results."
+) -> Callable[[Any], Any]:
     """`--batch-size`: how many texts are computed at a time."""
-    help_text = "Texts at a time; does not change results."
-    return click.option("--batch-size", type=int, default=default, show_default=True, help=help_text)
+
+    def checked(context: click.Context, option: click.Parameter, value: int) -> int:
+        check_batch_size(value, "--batch-size")
+        return value
+
+    return click.option("--batch-size", type=int, default=default, show_default=True, help=help_text, callback=checked)
 
 
 def declared(option: Option) -> Callable[[Any], Any]:

@@ -70,7 +70,7 @@ def score(
     if source is None or target is None:
         answer_lines(given, answer)
     else:
-        click.echo("\n".join(lines_of(*read_aligned(source, target, tell), 1)))
+        click.echo("\n".join(lines_of(*read_aligned(source, target, tell, (given.encoding, given.encoding)), 1)))
 
 
 def _pair(number: int, line: str) -> tuple[str, str]:

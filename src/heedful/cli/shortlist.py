@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from heedful.cli.options import encoding_option
 from heedful.errors import UserError
 
 
@@ -14,7 +15,10 @@ from heedful.errors import UserError
 @click.option("--source", multiple=True, metavar="FILE", help="Source text that the model was trained on.")
 @click.option("--target", multiple=True, metavar="FILE", help="Its translation, line by line.")
 @click.option("--tsv", multiple=True, metavar="FILE", help="Both in one file, in two columns.")
-def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv: tuple[str, ...]) -> None:
+@encoding_option
+def shortlist(
+    model: str, source: tuple[str, ...], target: tuple[str, ...], tsv: tuple[str, ...], encoding: str | None
+) -> None:
     """Learn which subwords a translation may use, and save that with the model.
 
     With `heedful translate --shortlist` the output layer then computes only those that are frequent anyway, and those
@@ -27,6 +31,7 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     from heedful.model_folder import check_model_folder, check_weights, load_tokenizer
     from heedful.tasks.translation.corpus import ParallelCorpus
     from heedful.tasks.translation.shortlist import learn_shortlist
+    from heedful.text.encodings import check_encoding
 
     if bool(source or target) == bool(tsv):
         raise UserError("give --source and --target, or --tsv")
@@ -34,7 +39,11 @@ def shortlist(model: str, source: tuple[str, ...], target: tuple[str, ...], tsv:
     config = check_model_folder(folder)
     if config.task != "translation" or config.family != "encoder_decoder":
         raise UserError(f"{model} is not a Transformer that translates: only these have a shortlist")
-    corpus = ParallelCorpus.from_tsv(tsv) if tsv else ParallelCorpus.from_files(source, target)
+    check_encoding(encoding)
+    if tsv:
+        corpus = ParallelCorpus.from_tsv(tsv, encoding=encoding)
+    else:
+        corpus = ParallelCorpus.from_files(source, target, encodings=(encoding, encoding))
     tokenizer = load_tokenizer(folder, config, check_weights(folder).metadata)
     learned, share = learn_shortlist(corpus, tokenizer, config.model.vocabulary_size)
     learned.save(folder)

@@ -24,10 +24,8 @@ def tag(model: str, given: TextInput, batch_size: int, computing: Computing) -> 
     heedful tag my-tagger < sentences.txt > tags.txt
     """
     from heedful.cli.lines import answer_lines, load_as
-    from heedful.config import require
     from heedful.tasks.labelling.tagger import Tagger
 
-    require(batch_size, "--batch-size", 1)
     pipeline: Tagger = load_as(Tagger, model, computing, "tagger")
 
     def answer(first: int, lines: list[str]) -> list[str]:

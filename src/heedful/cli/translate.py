@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from heedful.cli.invalid_lines import InvalidLines
-from heedful.cli.options import computing_options, repetition_options, split_option
+from heedful.cli.options import batch_size_option, computing_options, repetition_options, split_option
+from heedful.cli.output_file import output_path
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -51,13 +51,7 @@ if TYPE_CHECKING:
     help="Add a column: log-probability over the length penalty; of a line in pieces, the sum of theirs, without it.",
 )
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
-@click.option(
-    "--batch-size",
-    type=int,
-    default=128,
-    show_default=True,
-    help="Lines decoded at a time; does not change the output.",
-)
+@batch_size_option(128, "Lines decoded at a time; does not change the output.")
 @click.option(
     "--workers",
     type=int,
@@ -87,7 +81,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     workers = number_of_workers(options["workers"], options["computing"].device)
     with ExitStack() as stack:
         read = given.reader()
-        target = stack.enter_context(_replacing(output_file)) if output_file else sys.stdout.buffer
+        target = stack.enter_context(_replacing(output_file)) if output_file is not None else sys.stdout.buffer
         advance, tell = stack.enter_context(_line_count())
 
         def write(lines: list[str], count: int) -> None:
@@ -135,8 +129,6 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
     )
     if options["shortlist"] and options["prefix"]:
         raise UserError("--prefix may need any subword: leave out --shortlist")
-    if options["batch_size"] < 1:
-        raise UserError(f"--batch-size is {options['batch_size']}, but must be at least 1")
     names = ("computing", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
 
@@ -146,9 +138,7 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
     from heedful.files import replacing
 
-    if path.endswith(("/", os.sep)) or Path(path).is_dir():
-        raise UserError(f"--output {path} is the name of a folder: name a file, such as {Path(path) / 'out.txt'}")
-    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+    with replacing(output_path(path, "--output", "out.txt")) as temporary, temporary.open("wb") as file:
         yield file
 
 

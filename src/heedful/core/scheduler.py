@@ -18,9 +18,8 @@ from heedful.errors import UserError
 
 # Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
 AT_A_TIME = 50
-# The most that the engine has room for (core/threads.h, core/decoder.cpp).
+# The most that the engine has room for (core/threads.h).
 MOST_THREADS = 64
-MOST_ROWS = 4096
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
 
@@ -59,9 +58,6 @@ class CoreScheduler:
         self.complete = self.takes_turns = False
         self.watches: dict[int, Watch] = {}
         sampling, threads = options.sampling, max(1, min(model.threads, MOST_THREADS))
-        if options.rows > MOST_ROWS:
-            name = "nbest" if sampling else "beam"
-            raise UserError(f"{name} is {options.rows}, but the engine core takes {MOST_ROWS} at most: take torch")
         settings = filled(
             SearchSettings,
             length_penalty=options.length_penalty,
@@ -73,7 +69,7 @@ class CoreScheduler:
             nbest=options.nbest,
             min_length=options.min_length,
             sampling=sampling is not None,
-            top_k=min(sampling.top_k, 2**31 - 1) if sampling and sampling.top_k else 0,
+            top_k=sampling.top_k if sampling and sampling.top_k else 0,
             keep_logits=1,
             threads=threads,
             sentences=min(-(-max_sentences // threads), MOST_SENTENCES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from heedful.config import require_whole, shown
 from heedful.errors import UserError
 
 
@@ -15,7 +16,14 @@ class DefaultBeam(int):
 DEFAULT_BEAM = DefaultBeam(5)
 DEFAULT_LENGTH_PENALTY = 0.6
 
-
+# Hypotheses of a sentence that are under way at a time: even studies of what wide beams do end at 1000.
+MOST_HYPOTHESES = 1024
+# Tokens of a target, of which torch's caches make room for all at once: a long chapter of a novel has as many.
+MOST_TOKENS = 2**16
+# Texts that are computed at a time: more would be no faster.
+LARGEST_BATCH = 2**16
+# No vocabulary is larger: the ids of tokens have 32 bits.
+LARGEST_VOCABULARY = 2**31 - 1
 # Beyond, what is there already is as good as ruled out.
 LARGEST_REPETITION_PENALTY = 100.0
 # Beyond, the longest of all wins whatever it says.
@@ -27,6 +35,8 @@ def length_penalty(length: int, alpha: float) -> float:
     return math.pow((5.0 + length) / 6.0, alpha)
 
 
+# Below, it is the likeliest token alone, and smaller numbers come to be 0 on the way to a device.
+LOWEST_TOP_P = 1e-6
 # Beyond these, sampling is the likeliest token or any token, and below them quotients leave the range of fp32.
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.001, 100
 
@@ -42,29 +52,20 @@ class SamplingOptions:
 
     def __post_init__(self) -> None:
         _require(
-            _is_number(self.temperature) and LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE,
+            is_number(self.temperature) and LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE,
             "temperature",
             self.temperature,
             f"a number from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}",
         )
+        if self.top_k is not None:
+            require_whole(self.top_k, "top_k", 1, LARGEST_VOCABULARY)
         _require(
-            self.top_k is None or _is_whole(self.top_k, 1),
-            "top_k",
-            self.top_k,
-            "a whole number from 1 up, or none",
-        )
-        _require(
-            self.top_p is None or (_is_number(self.top_p) and 0.0 < self.top_p <= 1.0),
+            self.top_p is None or (is_number(self.top_p) and LOWEST_TOP_P <= self.top_p <= 1.0),
             "top_p",
             self.top_p,
-            "a number above 0 and at most 1, or none",
+            f"a number from {LOWEST_TOP_P:f} to 1, or none",
         )
-        _require(
-            _is_whole(self.seed, 0) and self.seed < 2**64,
-            "seed",
-            self.seed,
-            "a whole number from 0 to 2**64 - 1",
-        )
+        require_whole(self.seed, "seed", 0, 2**64 - 1)
 
 
 @dataclass(frozen=True)
@@ -90,31 +91,24 @@ class DecodingOptions:
     no_repeat_ngram: int = 0
 
     def __post_init__(self) -> None:
-        whole = "a whole number from {} up"
-        _require(_is_whole(self.nbest, 1), "nbest", self.nbest, whole.format(1))
+        require_whole(self.nbest, "nbest", 1, MOST_HYPOTHESES)
         if self.sampling is not None and isinstance(self.beam, DefaultBeam):
             object.__setattr__(self, "beam", 1)
-        _require(_is_whole(self.beam, 1), "beam", self.beam, whole.format(1))
+        require_whole(self.beam, "beam", 1, MOST_HYPOTHESES)
         _require(
-            _is_number(self.length_penalty) and 0.0 <= self.length_penalty <= LARGEST_LENGTH_PENALTY,
+            is_number(self.length_penalty) and 0.0 <= self.length_penalty <= LARGEST_LENGTH_PENALTY,
             "length_penalty",
             self.length_penalty,
             f"a number from 0 to {LARGEST_LENGTH_PENALTY:g} (the paper uses 0.6, 0 turns it off)",
         )
-        _require(_is_whole(self.min_length, 0), "min_length", self.min_length, whole.format(0))
-        _require(_is_whole(self.max_extra, 0), "max_extra", self.max_extra, whole.format(0))
+        for name in ("min_length", "max_extra", "no_repeat_ngram", "max_length"):
+            if name != "max_length" or self.max_length is not None:
+                require_whole(getattr(self, name), name, 0, MOST_TOKENS)
         _require(
-            _is_number(self.repetition_penalty) and 1.0 <= self.repetition_penalty <= LARGEST_REPETITION_PENALTY,
+            is_number(self.repetition_penalty) and 1.0 <= self.repetition_penalty <= LARGEST_REPETITION_PENALTY,
             "repetition_penalty",
             self.repetition_penalty,
             f"a number from 1, which turns it off, to {LARGEST_REPETITION_PENALTY:g}",
-        )
-        _require(_is_whole(self.no_repeat_ngram, 0), "no_repeat_ngram", self.no_repeat_ngram, whole.format(0))
-        _require(
-            self.max_length is None or _is_whole(self.max_length, 0),
-            "max_length",
-            self.max_length,
-            whole.format(0) + ", or none",
         )
         self._check_together()
 
@@ -156,6 +150,8 @@ def search_options(options: DecodingOptions | None, beam: int | None, nbest: int
     """The options that were given, or those of a beam and a number of hypotheses; a setting comes from one place."""
     if options is None:
         return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
+    if not isinstance(options, DecodingOptions):
+        raise UserError(f"options is {shown(options)}: expected heedful.DecodingOptions(...)")
     for name, value in (("beam", beam), ("nbest", nbest)):
         if value is not None:
             raise UserError(
@@ -165,14 +161,11 @@ def search_options(options: DecodingOptions | None, beam: int | None, nbest: int
     return options
 
 
-def _is_whole(value: object, lowest: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= lowest
-
-
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _require(right: bool, name: str, value: object, allowed: str) -> None:
     if not right:
-        raise UserError(f"{name} is {value!r}, but must be {allowed}")
+        raise UserError(f"{name} is {shown(value)}, but must be {allowed}")

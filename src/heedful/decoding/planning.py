@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from heedful.config import require_whole
 from heedful.decoding.hypothesis import Request
-from heedful.decoding.options import DecodingOptions
+from heedful.decoding.options import LARGEST_BATCH, DecodingOptions
 from heedful.errors import UserError
 from heedful.text.special_tokens import SpecialTokens
 
@@ -38,8 +39,7 @@ class Planned:
 
 def check_options(model: FramingModel, options: DecodingOptions, max_sentences: int) -> None:
     """Raise a UserError if a model cannot be decoded with these options."""
-    if isinstance(max_sentences, bool) or not isinstance(max_sentences, int) or max_sentences < 1:
-        raise UserError(f"max_sentences is {max_sentences!r}, but must be a whole number from 1 up")
+    require_whole(max_sentences, "max_sentences", 1, LARGEST_BATCH)
     if options.looks_back and getattr(model, "shortlist", None):
         raise UserError("rules against repetition look at all subwords: load the model without its shortlist")
     limit = model.longest_target(0)

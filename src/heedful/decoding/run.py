@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from heedful.decoding.hypothesis import Decoded, Request
 from heedful.decoding.options import DecodingOptions
 from heedful.decoding.progress import Watch
+from heedful.models.evaluation_mode import evaluation_mode
 
 # Requests drawn ahead and sorted by length, for each sentence decoded at a time.
 WINDOW = 16
@@ -82,7 +83,14 @@ def decode_stepwise(
 
     `watch` is told of every sentence after each step that it goes on from, and may give it up.
     """
-    return _run(new_scheduler(model, options, max_sentences), requests, watch)
+    steps = _run(new_scheduler(model, options, max_sentences), requests, watch)
+    return _in_evaluation_mode(model, steps)
+
+
+def _in_evaluation_mode(model: Any, steps: Iterator[list[Decoded]]) -> Iterator[list[Decoded]]:
+    """The same; a model that somebody trains is in evaluation mode until nothing is left."""
+    with evaluation_mode(model):
+        yield from steps
 
 
 def _run(scheduler: AnyScheduler, requests: Iterable[Request], watch: Watch | None) -> Iterator[list[Decoded]]:

@@ -29,7 +29,6 @@ class Scheduler:
 
     def __init__(self, model: DecodingModel, options: DecodingOptions, max_sentences: int) -> None:
         check_options(model, options, max_sentences)
-        assert not getattr(model, "training", False), "a model decodes in evaluation mode"
         self.model, self.options, self.max_sentences = model, options, max_sentences
         self.complete = False
         self.takes_turns = True  # a step is one token anyway

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from heedful.config import require_whole
+from heedful.decoding.options import LARGEST_BATCH
+
 Engine = Literal["auto", "core", "torch"]
 Precision = Literal["fp32", "int8"]
 
@@ -16,3 +19,8 @@ class Computing:
     device: str = "auto"
     engine: Engine = "auto"
     precision: Precision = "fp32"
+
+
+def check_batch_size(batch_size: object, name: str = "batch_size") -> None:
+    """Raise a UserError for a number of texts at a time that is none, or absurd."""
+    require_whole(batch_size, name, 1, LARGEST_BATCH)

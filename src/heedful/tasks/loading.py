@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from heedful.config import shown
+from heedful.config import require_whole, shown
 from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.torch_needed import needs_torch
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from heedful.text.shortlist import Shortlist
 
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
+
+# Positions that a model may be made to have, for which there may be tables: some models of today have as many.
+LONGEST_CONTEXT = 2**20
 
 
 def load(
@@ -59,8 +62,8 @@ def _load(
     folder = Path(path)
     config = check_model_folder(folder)
     precision = computing.precision
-    if max_length is not None and max_length < 1:
-        raise UserError(f"max_length is {max_length}, but must be at least 1")
+    if max_length is not None:
+        require_whole(max_length, "max_length", 1, LONGEST_CONTEXT)
     if precision not in get_args(Precision):
         raise UserError(f"precision is {precision!r}: choose one of {', '.join(get_args(Precision))}")
     of_folder = _shortlist_of(folder, config) if shortlist else None

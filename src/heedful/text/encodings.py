@@ -42,6 +42,8 @@ _KNOWN += ["windows-1250", "windows-1251", "windows-1252", "koi8-r", "gb18030", 
 # How an encoding is called beside the name that Python gives it.
 _NAMES = {"latin_1": "ISO-8859-1", "utf_16": "UTF-16", "utf_32": "UTF-32", "big5": "Big5", "gb18030": "GB18030"}
 _NAMES |= {f"cp125{digit}": f"Windows-125{digit}" for digit in range(9)}
+# Those of host names, and of characters in Python's own source.
+_NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _INVALID = "heedful.invalid"
 
 
@@ -60,6 +62,8 @@ def check_encoding(name: str | None, option: str = "--encoding") -> None:
         return
     try:
         "a".encode(name)
+        if codecs.lookup(name).name in _NOT_OF_FILES:
+            raise LookupError
     except (LookupError, ValueError):
         raise UserError(f"{option} {name!r} is not the name of an encoding: {nearest(name, _KNOWN)}") from None
 
@@ -71,14 +75,13 @@ def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = No
     the bytes are given as they are.
     """
     stream = iter(blocks)
-    first = next(stream, b"")
+    first = _with_a_whole_mark(stream)
     marked = next((found for mark, found in _BYTE_ORDER_MARKS if first.startswith(mark)), None)
     if marked is None:
         _refuse_other_files(first, name)
-        if encoding is None and first.count(0) > len(first) // 4:
-            raise UserError(
-                f"{name} looks like UTF-16 without a byte order mark: give --encoding utf-16-le or utf-16-be"
-            )
+        if encoding is None and (found := _wide_encoding(first)):
+            looks = found.removesuffix("-le").removesuffix("-be").upper()
+            raise UserError(f"{name} looks like {looks} without a byte order mark: give --encoding {found}")
         _refuse_unmarked(first, name, encoding)
     encoding = marked or encoding or "utf-8"
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
@@ -95,6 +98,31 @@ def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = No
             yield text.encode("utf-8", "surrogatepass")
     if text := decoder.decode(b"", final=True):
         yield text.encode("utf-8", "surrogatepass")
+
+
+def _with_a_whole_mark(stream: Iterator[bytes]) -> bytes:
+    """The first block, and more as long as it may be the beginning of a byte order mark that comes byte by byte."""
+    first = next(stream, b"")
+    while first and any(mark.startswith(first) and mark != first for mark, _ in _BYTE_ORDER_MARKS):
+        more = next(stream, b"")
+        if not more:
+            break
+        first += more
+    return first
+
+
+def _wide_encoding(start: bytes) -> str | None:
+    """The encoding of several bytes per character that a text without a mark seems to have, by where its NULs stand."""
+    if not start.count(0):
+        return None
+    for found in ("utf-32-le", "utf-32-be"):  # of all numbers of 32 bits, few are characters
+        if len(start) > 7 and not codecs.getincrementaldecoder(found)("replace").decode(start).count("\ufffd"):
+            return found
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    is_text = start.count(0) <= len(start) // 4 and _is_utf8(start[: start.rfind(b"\0")])
+    if is_text or (even and odd):
+        return None
+    return "utf-16-le" if odd else "utf-16-be"
 
 
 def _without_empty(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:

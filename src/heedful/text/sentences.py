@@ -6,6 +6,8 @@ import re
 
 Span = tuple[int, int]
 
+# Half a surrogate pair is not a character: the library would refuse the text.
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 # A number that may begin a sentence. In some languages the splitter takes any full stop before a number for that of an
 # abbreviation ("Nr. 3"). After a word of four letters or more it reads a word in place of the number, and knows better.
 _NUMBER = re.compile(r"(?:(?:(?<=[^\W\d_]{4}\.)|(?<=[!?]))(?=\s)|(?<=[。！？]))(\s*)(\d+)(?=\s*[^\W\d_])")
@@ -61,7 +63,8 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
 def _spans_of(text: str, language: str | None) -> list[Span]:
     import sentencex
 
-    asked = _NUMBER.sub(lambda match: match[1] + "X" * len(match[2]), text)
+    asked = _HALF_PAIR.sub("\ufffd", text)
+    asked = _NUMBER.sub(lambda match: match[1] + "X" * len(match[2]), asked)
     asked = _COMMON_WORD.sub(lambda match: _ANOTHER_WORD[: len(match[0])], asked)
     asked = _SURROGATE.sub("\ufffd", asked)
     parts: list[str] = sentencex.segment((language or "en").partition("-")[0].lower(), asked)

@@ -245,15 +245,15 @@ def test_lengths_that_are_no_limit(tmp_path: Path) -> None:
     model = core_model(save(tmp_path, "encoder_decoder", settings_, change=ends_soon, output=1.0))
     found = [
         list(decode(model, [Request(0, [13, 17])], DecodingOptions(beam=1, max_length=length), 1))
-        for length in (1000, 2**24, 2**31, 2**32, 10**30)
+        for length in (1000, 2**12, 2**16)
     ]
-    assert found == found[:1] * 5 and found[0][0].hypotheses[0].finished
+    assert found == found[:1] * 3 and found[0][0].hypotheses[0].finished
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 2**12 + 1}, "beam is 4097, but the engine core takes 4096 at most"),
+        ({"beam": 1025}, "beam is 1025, but must be a whole number from 1 to 1,024"),
         ({"beam": 2**32 + 1}, "beam is 4294967297"),
         ({"min_length": 2**32}, "min_length is 4294967296"),
         ({"nbest": 2**32 + 1, "sampling": SamplingOptions()}, "nbest is 4294967297"),

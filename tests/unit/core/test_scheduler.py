@@ -187,7 +187,7 @@ SAMPLINGS = {
     "coldest": SamplingOptions(0.001, seed=5),
     "top 1": SamplingOptions(top_k=1),
     "top 5": SamplingOptions(top_k=5, seed=2**64 - 1),
-    "top of more than there are": SamplingOptions(1.5, top_k=2**40, seed=7),
+    "top of more than there are": SamplingOptions(1.5, top_k=2**31 - 1, seed=7),
     "nucleus": SamplingOptions(0.7, top_p=0.9, seed=11),
     "small nucleus": SamplingOptions(top_p=0.01, seed=11),
     "whole nucleus": SamplingOptions(top_p=1.0, seed=11),

@@ -154,10 +154,3 @@ def test_nothing_in_gives_nothing_out(table_model):
 def test_the_caller_stays_out_of_inference_mode(table_model):
     for _ in decode(table_model(17), mixed_requests(5), DecodingOptions(beam=1), 2):
         assert not torch.is_inference_mode_enabled()
-
-
-def test_a_model_in_training_mode_is_refused(table_model):
-    model = table_model(7)
-    model.training = True
-    with pytest.raises(AssertionError, match="evaluation mode"):
-        decode(model, [], DecodingOptions(beam=1), 3)

@@ -48,7 +48,7 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
     The model itself is left as it is, so that others may go on using it.
     """
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    view = copy.deepcopy(model, shared)
+    view = copy.deepcopy(model, shared).eval()
     recorders = {}
     for name, module in view.named_modules():
         if isinstance(module, AttentionLayer):

@@ -45,8 +45,9 @@ class GenerationWork:
     def start(self) -> Iterator[int]:
         """Hand the prompts to the engine, one at a time."""
         for place, prompt in enumerate(self.prompts, self.first):
+            ids = self.language.prompt_ids(prompt)
             for number in range(place * self.options.samples, (place + 1) * self.options.samples):
-                sample = Sample(self.language, prompt, self.options, number)
+                sample = Sample(self.language, ids, self.options, number)
                 self.samples.append(sample)
                 self.prompt_tokens.append(len(sample.tokens))
                 self.tokens.append([])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.encoder_only import Cut, Pooling
+from heedful.tasks.computing import check_batch_size
 from heedful.tasks.described import Described
 from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
+from heedful.tasks.given_texts import Text, is_one, one_text, one_text_or_pair, texts_or_pairs_as_list
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame
 from heedful.text.tokenizer import Tokenizer
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from heedful.models.encoder_only import EncoderOnly
 
 DEFAULT_BATCH_SIZE = 64
-
-Text = str | tuple[str, str]
 
 
 class ShortenedTextWarning(UserWarning):
@@ -65,7 +65,7 @@ class Encoder(Described):
         """
         check_batch_size(batch_size)
         own = self.model.config.vectors
-        framed = self._frame_for_vectors(listed(texts))
+        framed = self._frame_for_vectors(texts_or_pairs_as_list(texts))
         rows = checked(self.computation.pooled(framed, pooling or own.pooling, batch_size))
         vectors = np.stack(rows) if rows else np.empty((0, self.model.config.width), np.float32)
         if own.normalize if normalize is None else normalize:
@@ -81,7 +81,8 @@ class Encoder(Described):
 
     def framed(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...]]:
         """A text, or the pair of it and `target`, as the model reads it, and as people do; it must not be blank."""
-        whole = text if target is None or isinstance(text, tuple) else (text, target)
+        text = one_text_or_pair(text)
+        whole = text if target is None or isinstance(text, tuple) else (text, one_text(target, "target"))
         if not "".join(whole).strip():
             raise UserError("the text is blank: give one that the model can look at")
         texts = (whole,) if isinstance(whole, str) else whole
@@ -115,27 +116,11 @@ class Encoder(Described):
         return checked(self.computation.logits(rows, batch_size))
 
 
-def check_batch_size(batch_size: int) -> None:
-    """Raise a UserError for a size that is none."""
-    if batch_size < 1:
-        raise UserError(f"batch_size is {batch_size}, but must be at least 1")
-
-
 def checked(rows: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
     """What was computed, if all of it is numbers."""
     if not all(np.isfinite(row).all() for row in rows):
         raise not_numbers("answers")
     return rows
-
-
-def is_one(texts: Text | Iterable[Text]) -> TypeGuard[Text]:
-    """Whether it is one text, not several; a tuple is one text of two parts."""
-    return isinstance(texts, str | tuple)
-
-
-def listed(texts: Text | Iterable[Text]) -> list[Text]:
-    """One text or several, as a list."""
-    return [texts] if is_one(texts) else list(texts)
 
 
 def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:

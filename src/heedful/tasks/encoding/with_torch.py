@@ -13,6 +13,7 @@ from torch import Tensor
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, with_enough_rows
 from heedful.machine.devices import side_by_side
 from heedful.models.encoder_only import EncoderOnly
+from heedful.models.evaluation_mode import evaluation_mode
 from heedful.settings.encoder_only import Pooling
 from heedful.tasks.encoding.seam import Rows
 from heedful.text.framing import Framed
@@ -71,8 +72,9 @@ class TorchEncoder:
             return self._compute([rows[index] for index in batch[1]], batch[0], compute)
 
         results: dict[int, NDArray[np.float32]] = {}
-        for (_, chosen), found in zip(batches, side_by_side(work, batches, self.model.device), strict=True):
-            results.update(zip(chosen, found, strict=True))
+        with evaluation_mode(self.model):
+            for (_, chosen), found in zip(batches, side_by_side(work, batches, self.model.device), strict=True):
+                results.update(zip(chosen, found, strict=True))
         return [results[index] for index in range(len(rows))]
 
     def _padded_length(self, length: int) -> int:

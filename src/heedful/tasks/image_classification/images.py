@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from heedful.config import shown
 from heedful.errors import UserError
 
 # Pixels of an image: a small file may unpack to a huge one.
@@ -81,6 +82,8 @@ def read_image(image: ImageInput | BinaryIO) -> Image.Image:
 def _opened(image: ImageInput | BinaryIO) -> Image.Image:
     if isinstance(image, Image.Image):
         return image
+    if not isinstance(image, str | Path | np.ndarray) and not hasattr(image, "read"):
+        raise ValueError(f"it is {shown(image)}: expected a file name, an array or an image of Pillow")
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8:
             raise ValueError(f"an array of {image.dtype}, expected uint8 from 0 to 255")

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from heedful.config import require_whole, shown
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
@@ -19,13 +20,17 @@ from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.described import Described
-from heedful.tasks.image_classification.images import ImageInput, Scaling, load_image
+from heedful.tasks.given_texts import several
+from heedful.tasks.image_classification.images import LONGEST_RATIO, MOST_PIXELS, ImageInput, Scaling, load_image
 from heedful.tasks.image_classification.seam import ImageComputation, image_computation
 
 if TYPE_CHECKING:
     from heedful.models.vision import Vision
 
-SingleImage = str | Path | Image.Image
+SingleImage = str | Path | Image.Image | NDArray[Any]
+EXPECTED = "a file name, an array or an image of Pillow, or several in a list"
+# Each of them attends to all: an image of 4096 x 4096 pixels in patches of 16 x 16 has as many.
+MOST_PATCHES = 2**16
 
 
 class ImageClassifier(Described):
@@ -64,9 +69,9 @@ class ImageClassifier(Described):
 
         They are made as large as those of the training, or as `resolution`: height and width, or one for both.
         """
-        if isinstance(images, SingleImage):
+        if _is_one(images):
             return next(self.stream([images], resolution))
-        return list(self.stream(images, resolution))
+        return list(self.stream(several(images, "images", EXPECTED), resolution))
 
     def stream(
         self, images: Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
@@ -92,10 +97,22 @@ class ImageClassifier(Described):
         """The height and width that images are made to."""
         if resolution is None:
             height, width = self.model.config.image_size
-        else:
-            height, width = resolution if isinstance(resolution, tuple) else (resolution, resolution)
-        if min(height, width) < 1:
-            raise UserError(f"resolution is {height}x{width}, but must be at least 1")
+            return height, width
+        sides = resolution if isinstance(resolution, tuple | list) else (resolution, resolution)
+        if len(sides) != 2:
+            raise UserError(f"resolution is {shown(resolution)}, but must be a number of pixels, or height and width")
+        height, width = sides
+        for side in sides:
+            require_whole(side, "resolution", 1, MOST_PIXELS)
+        problem = None
+        if height * width > MOST_PIXELS:
+            problem = f"it has more than {MOST_PIXELS:,} pixels"
+        elif max(sides) > LONGEST_RATIO * min(sides):
+            problem = f"one side is more than {LONGEST_RATIO} times as long as the other"
+        elif (patches := self.num_patches(sides)) > MOST_PATCHES:
+            problem = f"an image would have {patches:,} patches, more than {MOST_PATCHES:,}"
+        if problem:
+            raise UserError(f"resolution is {height}x{width}: {problem}; choose a lower one")
         return height, width
 
     def scaling(self, size: tuple[int, int]) -> Scaling:
@@ -110,3 +127,10 @@ class ImageClassifier(Described):
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size."""
         return self.computation.probabilities(images)
+
+
+def _is_one(images: SingleImage | Iterable[ImageInput]) -> TypeGuard[SingleImage]:
+    """Whether it is one image: of arrays H W, or H W C with as many channels as images have; N H W are several."""
+    if isinstance(images, np.ndarray):
+        return images.ndim == 2 or (images.ndim == 3 and images.shape[2] in (1, 3, 4))
+    return isinstance(images, str | Path | Image.Image)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heedful.errors import not_numbers
 from heedful.layers.kv_cache import with_enough_rows
 from heedful.machine.devices import side_by_side
+from heedful.models.evaluation_mode import evaluation_mode
 from heedful.models.vision import Vision, normalise
 from heedful.settings.patch_grid import patch_grid
 
@@ -31,8 +32,9 @@ class TorchImages:
 
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image."""
-        for found in side_by_side(self._compute, self._batches(images), self.model.device):
-            yield from found
+        with evaluation_mode(self.model):
+            for found in side_by_side(self._compute, self._batches(images), self.model.device):
+                yield from found
 
     def _batches(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         waiting = iter(images)

@@ -10,7 +10,8 @@ import numpy as np
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.classification import Classification
-from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, is_one, listed, probabilities
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
+from heedful.tasks.given_texts import Text, is_one, texts_or_pairs_as_list
 
 
 class Classifier(Encoder):
@@ -40,7 +41,7 @@ class Classifier(Encoder):
         self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE
     ) -> Classification | list[Classification]:
         """Label texts, in order, or one text; a pair is a tuple, and a blank text has no label."""
-        given = listed(texts)
+        given = texts_or_pairs_as_list(texts)
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
         logits = self.logits([framed[index] for index in filled], batch_size)

@@ -11,7 +11,8 @@ import numpy as np
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
-from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, Text, probabilities
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
+from heedful.tasks.given_texts import Text, one_text, several
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame_words
 
@@ -45,10 +46,9 @@ class Tagger(Encoder):
 
         A sentence that is longer than the model can take is read in pieces.
         """
-        given = [sentences] if isinstance(sentences, str) else list(sentences)
-        words = [
-            clean_text(each).split() if isinstance(each, str) else [clean_text(word) for word in each] for each in given
-        ]
+        expected = "a string, or several in a list, each a string or a list of words"
+        given = [sentences] if isinstance(sentences, str) else several(sentences, "sentences", expected)
+        words = [_words(each, number) for number, each in enumerate(given, 1)]
         flat = iter(self.tokenizer.encode_batch([word for sentence in words for word in sentence]))
         special, longest = self.model.special_tokens, self.model.max_length
         pieces = [
@@ -67,9 +67,9 @@ class Tagger(Encoder):
         """What the model attends to in a sentence, and how it tags each word, at its first subword."""
         from heedful.tasks.encoding.attention import Predicted, encoder_attention
 
-        if target is not None or not isinstance(text, str):
+        if target is not None or isinstance(text, tuple):
             raise UserError("a tagger reads one sentence: give no target")
-        words = clean_text(text).split()
+        words = clean_text(one_text(text)).split()
         if not words:
             raise UserError("the text is blank: give one that the model can look at")
         longest = self.model.max_length
@@ -86,3 +86,12 @@ class Tagger(Encoder):
             TaggedWord(word, labels[number], float(row[number]))
             for word, number, row in zip(words, best, scores, strict=True)
         ]
+
+
+def _words(sentence: str | Sequence[str], number: int) -> list[str]:
+    """The words of a sentence, the number of which is that."""
+    if isinstance(sentence, str):
+        return clean_text(sentence).split()
+    name = f"sentence {number} of sentences"
+    words = several(sentence, name, "a string or a list of words")
+    return [clean_text(one_text(word, f"word {place} of {name}")) for place, word in enumerate(words, 1)]

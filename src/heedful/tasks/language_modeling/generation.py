@@ -11,8 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heedful.config import require_whole, shown
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, DecodingOptions, SamplingOptions
+from heedful.decoding.options import (
+    HIGHEST_TEMPERATURE,
+    LOWEST_TEMPERATURE,
+    MOST_TOKENS,
+    DecodingOptions,
+    SamplingOptions,
+    is_number,
+)
 from heedful.decoding.progress import SentenceProgress
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
@@ -27,6 +35,9 @@ if TYPE_CHECKING:
 # Random numbers go by the number of the sample, plus this times the number of times that the context was full.
 ROUND = 2**32
 MOST_AT_A_TIME = 64
+# Tokens of a text, more than there are in any book; and texts for a prompt, all of which are held until the last ends.
+MOST_GENERATED = 1_000_000
+MOST_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -47,14 +58,17 @@ class GenerationOptions:
     no_repeat_ngram: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "samples"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}, but must be at least 1")
-        if self.temperature and not LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE:
+        require_whole(self.max_tokens, "max_tokens", 1, MOST_GENERATED)
+        require_whole(self.samples, "samples", 1, MOST_SAMPLES)
+        if not is_number(self.temperature) or (
+            self.temperature and not LOWEST_TEMPERATURE <= self.temperature <= HIGHEST_TEMPERATURE
+        ):
             raise UserError(
-                f"temperature is {self.temperature}, but must be 0, for the likeliest text, "
+                f"temperature is {shown(self.temperature)}, but must be 0, for the likeliest text, "
                 f"or from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}"
             )
+        if not isinstance(self.stop, tuple | list) or not all(isinstance(text, str) for text in self.stop):
+            raise UserError(f"stop is {shown(self.stop)}, but must be texts: give them in a tuple")
         # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
         SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
         assert self.search  # checks the rules against repetition
@@ -74,7 +88,14 @@ class GenerationOptions:
 
 
 class LongPromptWarning(UserWarning):
-    """A prompt was longer than the model's context, and its beginning was left out."""
+    """The prompt of that index was longer than the model's context, and its beginning was left out."""
+
+    def __init__(self, index: int, text: str) -> None:
+        super().__init__(text)
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"prompt {self.index + 1} {self.args[0]}"
 
 
 @dataclass(frozen=True)
@@ -89,6 +110,16 @@ class Language:
         """The most tokens that the model can see at a time, if its positions set a limit."""
         return None if self.model.longest_target(0) is None else self.model.max_length
 
+    def prompt_ids(self, prompt: str, index: int = 0) -> list[int]:
+        """The ids of the prompt of that index, or the last of them, with a warning, if it fills the context."""
+        ids, context = self.tokenizer.encode(prompt), self.context
+        if context is None or len(ids) < context:
+            return ids
+        half = context // 2
+        text = f"has {len(ids)} tokens, but the model's context holds {context}: only the last {half} are used"
+        warnings.warn(LongPromptWarning(index, text), stacklevel=4)
+        return ids[-half:]
+
 
 class Sample:
     """One text under way: what it is made of, and what is asked of decoding next.
@@ -96,32 +127,20 @@ class Sample:
     `number` tells it from the other samples of the same seed.
     """
 
-    def __init__(self, language: Language, prompt: str, options: GenerationOptions, number: int = 0) -> None:
+    def __init__(self, language: Language, prompt: Sequence[int], options: GenerationOptions, number: int = 0) -> None:
         self.language, self.options, self.number = language, options, number
         self.stream = TextStream(language.tokenizer, options.stop)
-        self.tokens = self._fitted(language.tokenizer.encode(prompt))
+        self.tokens = list(prompt)
         self.generated = self.rounds = 0
         self.over = False
-
-    def _fitted(self, tokens: list[int]) -> list[int]:
-        context = self.language.context
-        if context is None or len(tokens) < context:
-            return tokens
-        half = context // 2
-        warnings.warn(
-            LongPromptWarning(
-                f"the prompt has {len(tokens)} tokens, but the model's context {context}: only the last {half} are used"
-            ),
-            stacklevel=4,
-        )
-        return tokens[-half:]
 
     def request(self, index: int) -> Request:
         """What is to be decoded next, until the text is over or the context full."""
         context = self.language.context
         if context is not None and len(self.tokens) >= context:
             self.tokens = self.tokens[-(context // 2) :]
-        most = self.options.max_tokens - self.generated
+        # A model without a limit of its own would make room for all of them at once.
+        most = min(self.options.max_tokens - self.generated, MOST_TOKENS)
         draw = (self.options.seed, self.number + self.rounds * ROUND)
         self.rounds += 1
         return Request(index, self.tokens[:], max_length=most, draw=draw)
@@ -146,9 +165,10 @@ class Generation:
         self.model, self.options = language.model, options
         self.pieces: list[tuple[int, str]] = []
         count = options.samples
+        ids = [language.prompt_ids(prompt, index) for index, prompt in enumerate(prompts)]
         self.samples = [
             Sample(language, prompt, options, place * count + number)
-            for place, prompt in enumerate(prompts, first)
+            for place, prompt in enumerate(ids, first)
             for number in range(count)
         ]
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from heedful.config import shown
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.tasks.described import Described
+from heedful.tasks.given_texts import one_text, texts_as_list
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling.seam import TextComputation, text_computation
 from heedful.text.tokenizer import Tokenizer
@@ -76,8 +78,8 @@ class LanguageModel(Described):
 
         `first_index` is the number of the first prompt in a longer series: texts are drawn by seed and number.
         """
-        options = options or GenerationOptions()
-        texts = [prompts] if isinstance(prompts, str) else list(prompts)
+        options = _generation_options(options)
+        texts = texts_as_list(prompts, "prompts")
         pieces: dict[int, list[str]] = {number: [] for number in range(len(texts) * options.samples)}
         for number, piece in Generation(self.language, texts, options, first_index).run():
             pieces[number].append(piece)
@@ -87,10 +89,10 @@ class LanguageModel(Described):
 
     def stream(self, prompt: str, options: GenerationOptions | None = None) -> Iterator[str]:
         """The text that continues a prompt, piece by piece as it is generated."""
-        options = options or GenerationOptions()
+        options = _generation_options(options)
         if options.samples != 1:
             raise UserError(f"samples is {options.samples}, but one text is streamed at a time")
-        for _, piece in Generation(self.language, [prompt], options).run():
+        for _, piece in Generation(self.language, [one_text(prompt, "prompt")], options).run():
             yield piece
 
     @needs_torch("looking into attention")
@@ -98,11 +100,11 @@ class LanguageModel(Described):
         """What the model attends to while it reads a text, and `target` after it, from the start of a document."""
         from heedful.tasks.language_modeling.attention import text_attention
 
-        return text_attention(self, text + (target or ""))
+        return text_attention(self, one_text(text) + one_text(target or "", "target"))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
         """How well the model predicts texts, the end of each included, in windows of its context without overlap."""
-        documents = [texts] if isinstance(texts, str) else list(texts)
+        documents = texts_as_list(texts)
         end = self.model.special_tokens.end
         ids = np.array([end, *(token for text in documents for token in [*self.tokenizer.encode(text), end])])
         size = sum(len(text.encode("utf-8", "replace")) for text in documents)
@@ -112,3 +114,9 @@ class LanguageModel(Described):
         if not math.isfinite(total):
             raise not_numbers("scores")
         return TextScore(total / tokens, tokens, size)
+
+
+def _generation_options(options: GenerationOptions | None) -> GenerationOptions:
+    if not isinstance(options, GenerationOptions | None):
+        raise UserError(f"options is {shown(options)}: expected heedful.GenerationOptions(...)")
+    return options or GenerationOptions()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.machine.devices import flushed_denormals
+from heedful.models.evaluation_mode import evaluation_mode
 from heedful.tasks.language_modeling.task import CausalModel, text_loss
 
 TOKENS_PER_BATCH = 8192
@@ -19,5 +20,5 @@ class TorchText:
 
     def loss(self, ids: NDArray[np.integer]) -> float:
         """The summed loss of all ids but the first."""
-        with flushed_denormals():
+        with evaluation_mode(self.model), flushed_denormals():
             return text_loss(self.model, ids, TOKENS_PER_BATCH)[0]

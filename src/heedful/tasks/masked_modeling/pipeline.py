@@ -9,11 +9,13 @@ from typing import overload
 
 import numpy as np
 
-from heedful.config import require
+from heedful.config import require_whole
+from heedful.decoding.options import LARGEST_VOCABULARY
 from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
-from heedful.tasks.encoding.pipeline import Encoder, Text, probabilities
+from heedful.tasks.encoding.pipeline import Encoder, probabilities
+from heedful.tasks.given_texts import Text, texts_as_list
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
 
@@ -40,8 +42,9 @@ class MaskedLanguageModel(Encoder):
 
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
         """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
-        require(top, "top", 1)
-        return self._filled(text, top) if isinstance(text, str) else [self._filled(each, top) for each in text]
+        require_whole(top, "top", 1, LARGEST_VOCABULARY)
+        found = [self._filled(each, top) for each in texts_as_list(text, "text")]
+        return found[0] if isinstance(text, str) else found
 
     def _filled(self, text: str, top: int) -> list[list[Filling]]:
         special = self.model.special_tokens

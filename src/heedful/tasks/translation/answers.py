@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-from heedful.errors import UserError
 
 # Pairs of the numbers of a source word and a target word.
 Alignment = list[tuple[int, int]]
@@ -64,19 +61,6 @@ class LongTextWarning(UserWarning):
 
     def __str__(self) -> str:
         return f"text {self.index + 1} {self.args[0]}"
-
-
-def texts_as_list(texts: str | Iterable[str]) -> list[str]:
-    """One text, or several, as a list; what is not text is a UserError."""
-    if isinstance(texts, str):
-        return [texts]
-    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        raise UserError(f"the texts are {texts!r}: give a string, or several in a list")
-    found = list(texts)
-    for number, text in enumerate(found, 1):
-        if not isinstance(text, str):
-            raise UserError(f"text {number} is {text!r}, which is not a string")
-    return found
 
 
 def pharaoh(alignment: Alignment) -> str:

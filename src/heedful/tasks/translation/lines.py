@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.config import require_whole
 from heedful.core.model import CoreModel
 from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
@@ -39,6 +40,8 @@ CHUNK_LINES = 256
 CHUNK_LINES_OF_CORE = 2048
 # Different lines, the latest ones, that are not translated again when they come again.
 RECENT_LINES = 8192
+# More than any machine has cores.
+MOST_WORKERS = 1024
 INVALID_UTF8 = "is not valid UTF-8: the bytes that are not are read as U+FFFD"
 
 
@@ -238,8 +241,8 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
 
 def number_of_workers(asked: int | None, device: str) -> int:
     """Workers, threads or processes: as many as asked for, else one per core, or one where another device computes."""
-    if asked is not None and asked < 1:
-        raise UserError(f"--workers is {asked}, but must be at least 1")
+    if asked is not None:
+        require_whole(asked, "--workers", 1, MOST_WORKERS)
     if device_type(device) != "cpu":
         return 1
     return asked or available_cores()

@@ -7,23 +7,32 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, overload
 
-from heedful.config import require
+from heedful.config import require_whole
 from heedful.decoding.hypothesis import Hypothesis, Request
-from heedful.decoding.options import DEFAULT_BEAM, DEFAULT_LENGTH_PENALTY, DecodingOptions, search_options
+from heedful.decoding.options import (
+    DEFAULT_BEAM,
+    DEFAULT_LENGTH_PENALTY,
+    MOST_HYPOTHESES,
+    DecodingOptions,
+    search_options,
+)
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
+from heedful.tasks.computing import check_batch_size
 from heedful.tasks.described import Described
-from heedful.tasks.translation.answers import Alignment, texts_as_list
+from heedful.tasks.given_texts import one_text, texts_as_list
+from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.next_words import NextWord, NextWords
-from heedful.tasks.translation.pieces import Start, TextInPieces, join_pieces
+from heedful.tasks.translation.pieces import TextInPieces, join_pieces
+from heedful.tasks.translation.prefixes import prefix_starts
 from heedful.tasks.translation.scoring import score_pairs
 from heedful.tasks.translation.seam import PairComputation, pair_computation
 from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
@@ -114,6 +123,8 @@ class Translator(Described):
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
+        check_batch_size(batch_size)
+        one_text(prefix, "prefix")
         prepared = self.prepare(lines, prefix, split)
         requests = [
             request
@@ -143,7 +154,7 @@ class Translator(Described):
                 rows, [splitter.split(row, each, split) for row, each in zip(filter(None, rows), ids, strict=True)]
             )
             self._warn_of_length(index, line)
-            prepared.append(TextInPieces(line.pieces, line.sources, self._starts(prefix, len(line.pieces))))
+            prepared.append(TextInPieces(line.pieces, line.sources, prefix_starts(self, prefix, len(line.pieces))))
         return prepared
 
     def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:
@@ -161,10 +172,10 @@ class Translator(Described):
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
-        require(count, "count", 1)
+        require_whole(count, "count", 1, MOST_HYPOTHESES)
         if getattr(self.model, "shortlist", None):
             raise UserError("a next word may be any subword: load the model without its shortlist")
-        (prepared,) = self.prepare([text], prefix)
+        (prepared,) = self.prepare([one_text(text)], one_text(prefix, "prefix"))
         if not prepared.sources:
             return []
         place = next(n for n, start in enumerate(prepared.starts) if not start.whole)
@@ -187,7 +198,9 @@ class Translator(Described):
         """
         from heedful.tasks.translation.attention import translation_attention
 
-        return translation_attention(self, text, target, beam, split)
+        if target is not None:
+            one_text(target, "target")
+        return translation_attention(self, one_text(text), target, beam, split)
 
     def _splitter(self) -> Splitter:
         encode = self.tokenizer.encode_batch
@@ -213,26 +226,6 @@ class Translator(Described):
         else:
             return
         warnings.warn(LongTextWarning(index, text), stacklevel=3)
-
-    def _starts(self, prefix: str, pieces: int) -> list[Start]:
-        """How the translation of each piece begins: the pieces take the sentences of the prefix, one after another."""
-        text = clean_text(prefix)
-        if not text or not pieces:
-            return [Start()] * pieces
-        language = self.config.target_language
-        ends = [end for _, end in sentence_spans(text, language)]
-        # What comes after a full stop and a space belongs to the next piece.
-        if not (prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)):
-            ends.pop()
-        ends = ends[: pieces - 1]
-        parts = [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)])]
-        starts = [Start(ids, place < len(ends)) for place, ids in enumerate(self.tokenizer.encode_batch(parts))]
-        longest = max(len(start.ids) for start in starts)
-        if longest > self.model.max_length:
-            raise UserError(
-                f"the prefix has {longest} subwords, more than the {self.model.max_length} that the model takes"
-            )
-        return starts + [Start()] * (pieces - len(starts))
 
     def translated(self, source: Sequence[int], hypotheses: list[Hypothesis], alignment: bool) -> Translation:
         """The translation of a piece, from the hypotheses that a search found for it."""
@@ -281,7 +274,8 @@ class Translator(Described):
             return self.score([sources], [targets], length_penalty=length_penalty, first_index=first_index)[0]
         if isinstance(sources, str) or isinstance(targets, str):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
-        return score_pairs(self, sources, targets, length_penalty, first_index)
+        pairs = texts_as_list(sources, "sources"), texts_as_list(targets, "targets")
+        return score_pairs(self, *pairs, length_penalty, first_index)
 
 
 def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:

@@ -11,6 +11,7 @@ from torch import nn
 
 from heedful.inspection.attention.recording import RecordingAttend, recorders_by_kind, recording_view
 from heedful.machine.devices import flushed_denormals, one_thread
+from heedful.models.evaluation_mode import evaluation_mode
 from heedful.tasks.translation.task import TranslationModel, collate, token_log_probabilities
 
 MOST_PAIRS = 128
@@ -28,7 +29,7 @@ class TorchPairs:
         """The log-probabilities of the tokens of each target, and of its end."""
         order = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
         scores: dict[int, list[float]] = {}
-        with one_thread(), flushed_denormals(), torch.inference_mode():
+        with evaluation_mode(self.model), one_thread(), flushed_denormals(), torch.inference_mode():
             while order:
                 # The longest target comes first, and bounds the logits of its batch.
                 row = (len(pairs[order[0]][1]) + 1) * self.model.output.out_features

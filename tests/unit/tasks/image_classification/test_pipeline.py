@@ -74,7 +74,7 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("no image")
     with pytest.raises(UserError, match=r"text\.png cannot be read as an image"):
         heedful.load(folder).classify(tmp_path / "text.png")
-    with pytest.raises(UserError, match="at least 1"):
+    with pytest.raises(UserError, match="resolution is 0, but must be a whole number from 1"):
         heedful.load(folder).classify(IMAGES, resolution=0)
     with pytest.raises(UserError, match="takes no text"):
         heedful.load(folder, max_length=5)

@@ -1,0 +1,33 @@
+"""How translations begin where a text is forced on them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from heedful.errors import UserError
+from heedful.tasks.translation.pieces import Start
+from heedful.text.cleaning import clean_text
+from heedful.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from heedful.tasks.translation.pipeline import Translator
+
+
+def prefix_starts(translator: Translator, prefix: str, pieces: int) -> list[Start]:
+    """How the translation of each piece begins: the pieces take the sentences of the prefix, one after another."""
+    text = clean_text(prefix)
+    if not text or not pieces:
+        return [Start()] * pieces
+    language = translator.config.target_language
+    ends = [end for _, end in sentence_spans(text, language)]
+    # What comes after a full stop and a space belongs to the next piece.
+    if not (prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)):
+        ends.pop()
+    ends = ends[: pieces - 1]
+    parts = [text[start:end].strip() for start, end in pairwise([0, *ends, len(text)])]
+    starts = [Start(ids, place < len(ends)) for place, ids in enumerate(translator.tokenizer.encode_batch(parts))]
+    longest, most = max(len(start.ids) for start in starts), translator.model.max_length
+    if longest > most:
+        raise UserError(f"the prefix has {longest} subwords, more than the {most} that the model takes")
+    return starts + [Start()] * (pieces - len(starts))
