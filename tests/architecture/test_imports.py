@@ -31,6 +31,7 @@ ALLOWED = {
     "tasks": {*USING, "core", "prepared", "inspection", "model_folder"},
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
+    "training/parallel": MAKING,
     "doctor": {*MAKING, "training", "core"},
     "server": {"tasks"},  # of the tasks what computes, as settings
     "server/front": {"server", "machine", "tasks"},
@@ -66,6 +67,12 @@ def test_every_part_has_a_rule() -> None:
     parts = {str(path.parent.relative_to(PACKAGE)) for path in FILES}
     tasks = {str(path.relative_to(PACKAGE)) for path in TASKS}
     assert parts - tasks - {"."} == set(ALLOWED)
+
+
+def test_no_layer_and_no_model_knows_of_other_processes() -> None:
+    for part in ("settings", "layers", "layers/positions", "models", "tasks"):
+        for file in sorted((PACKAGE / part).rglob("*.py")):
+            assert "torch.distributed" not in file.read_text(encoding="utf-8"), file
 
 
 def test_the_process_that_speaks_http_does_without_torch() -> None:

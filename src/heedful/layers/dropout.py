@@ -5,16 +5,34 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+@dataclass(frozen=True)
+class _Share:
+    """Which part of a mask is wanted: along an axis, from a place on, of so many in all."""
+
+    axis: int
+    first: int
+    length: int
+
+    def whole(self, shape: torch.Size) -> list[int]:
+        """The shape of all, given that of the part."""
+        return [self.length if place == self.axis % len(shape) else size for place, size in enumerate(shape)]
+
+
 class _Source(threading.local):
-    """Where the calling thread draws its masks from; None is torch's own generator."""
+    """Where the calling thread draws its masks from; None is torch's own generator.
+
+    With a `share`, tensors are parts of larger ones, and so are their masks.
+    """
 
     generator: torch.Generator | None = None
+    share: _Share | None = None
 
 
 _source = _Source()
@@ -44,6 +62,20 @@ def _drawing_from(generator: torch.Generator) -> Iterator[None]:
         _source.generator = before
 
 
+@contextmanager
+def dropout_of_share(axis: int, first: int, length: int) -> Iterator[None]:
+    """Drop of tensors what is dropped of whole ones, of which they are a part that begins at `first` of an axis.
+
+    So layers that are split over processes drop together what they would drop in one.
+    """
+    before = _source.share
+    _source.share = _Share(axis, first, length)
+    try:
+        yield
+    finally:
+        _source.share = before
+
+
 def same_masks_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Two contexts for torch's checkpoint: one for a computation, and one for its repetition with the same masks.
 
@@ -71,10 +103,25 @@ def dropout(x: Tensor, probability: float) -> Tensor:
 
     On a CPU the share is rounded to a multiple of 1/256.
     """
+    share = _source.share
+    if share is not None:
+        whole = x.new_ones(()).expand(share.whole(x.shape))
+        with _whole():
+            mask = dropout(whole, probability)
+        return x * mask.narrow(share.axis, share.first, x.shape[share.axis])
     if x.device.type != "cpu":
         return F.dropout(x, probability)
     threshold = round(probability * 256)
     return x * _mask(x, threshold) if threshold else x
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    before, _source.share = _source.share, None
+    try:
+        yield
+    finally:
+        _source.share = before
 
 
 class Dropout(nn.Module):

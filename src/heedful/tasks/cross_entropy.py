@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,8 @@ from torch.nn.modules.module import _has_any_global_hook
 from torch.utils.checkpoint import checkpoint
 
 from heedful.layers.dropout import same_masks_again
+
+Losses = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]
 
 # A piece of logits has at most about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
@@ -21,15 +24,20 @@ FEWEST_PIECE_ROWS = 128
 SAFE_TOTALS = (1e-26, 1e30)
 
 
-def rows_per_piece(num_rows: int, weight_VD: Tensor) -> int:
+def rows_per_piece(num_rows: int, vocabulary: int, device: torch.device) -> int:
     """How many rows of logits are computed at a time, so that all pieces are of about the same size.
 
     A device with memory of its own takes larger pieces.
     """
-    elements = ELEMENTS_PER_PIECE if weight_VD.device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
-    most = max(FEWEST_PIECE_ROWS, elements // weight_VD.shape[0])
+    elements = ELEMENTS_PER_PIECE if device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
+    most = max(FEWEST_PIECE_ROWS, elements // vocabulary)
     pieces = max(1, -(-num_rows // most))
     return max(1, -(-num_rows // pieces))
+
+
+def in_full_precision(hidden_ND: Tensor) -> Tensor:
+    """Rows in fp32 at the least: a sum over a vocabulary needs the digits."""
+    return hidden_ND if hidden_ND.dtype == torch.float64 else hidden_ND.float()
 
 
 def _losses(
@@ -76,7 +84,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        rows = rows_per_piece(len(labels_N), weight_VD)
+        rows = rows_per_piece(len(labels_N), len(weight_VD), weight_VD.device)
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         bias_gradient = None if bias_V is None else torch.zeros_like(bias_V)
         log_total_N1 = hidden_ND.new_empty(len(labels_N), 1)
@@ -111,7 +119,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 def _loss_only(
     hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    rows = rows_per_piece(len(labels_N), weight_VD)
+    rows = rows_per_piece(len(labels_N), len(weight_VD), weight_VD.device)
     log_total_N = torch.cat([F.linear(hidden, weight_VD, bias_V).logsumexp(1) for hidden in hidden_ND.split(rows)])
     return _losses(hidden_ND, weight_VD, bias_V, labels_N, log_total_N, smoothing)
 
@@ -122,8 +130,8 @@ def linear_cross_entropy(
     """The losses of `output_cross_entropy` for the output layer x W^T + b, given by its weights."""
     with torch.autocast(hidden_ND.device.type, enabled=False):
         if not torch.is_grad_enabled():
-            return _loss_only(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)
-        return _LinearCrossEntropy.apply(hidden_ND.float(), weight_VD, bias_V, labels_N, smoothing)  # type: ignore[no-untyped-call]
+            return _loss_only(in_full_precision(hidden_ND), weight_VD, bias_V, labels_N, smoothing)
+        return _LinearCrossEntropy.apply(in_full_precision(hidden_ND), weight_VD, bias_V, labels_N, smoothing)  # type: ignore[no-untyped-call]
 
 
 def _is_plain(output: nn.Module) -> TypeGuard[nn.Linear]:
@@ -169,9 +177,12 @@ def output_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported.
 
-    `output` is any module that turns rows into logits; torch's own linear layer has a faster way.
+    `output` is any module that turns rows into logits; torch's own linear layer has a faster way. One whose logits are
+    nowhere together has a way of its own, as its method `cross_entropy`.
     """
+    if hasattr(output, "cross_entropy"):
+        return cast(Losses, output.cross_entropy)(hidden_ND, labels_N, smoothing)
     if _is_plain(output):
         return linear_cross_entropy(hidden_ND, output.weight, labels_N, smoothing, output.bias)
     with torch.autocast(hidden_ND.device.type, enabled=False):
-        return _module_cross_entropy(output, hidden_ND.float(), labels_N, smoothing)
+        return _module_cross_entropy(output, in_full_precision(hidden_ND), labels_N, smoothing)

@@ -21,6 +21,11 @@ def _start_worker(threads: int) -> None:
     torch.set_flush_denormal(True)
 
 
+def part_seed(seed: int, number: int) -> int:
+    """What seeds the masks of a part: its step and number, not what ran before, so that a run can be continued."""
+    return seed * 1_009 + number
+
+
 class ParallelGradients(Generic[AnyBatch]):
     """Computes the parts of a step side by side, each on threads of its own.
 
@@ -60,8 +65,7 @@ class ParallelGradients(Generic[AnyBatch]):
         total = 0.0
 
         def part(number: int, batch: AnyBatch) -> tuple[tuple[Tensor, ...], Tensor]:
-            # Seeded by step and part, not by what ran before: a continued run draws the same masks.
-            with seeded_dropout(seed * 1_009 + number, device):
+            with seeded_dropout(part_seed(seed, number), device):
                 loss, plain = self.step(batch)
                 return torch.autograd.grad(loss / targets, self.parameters), plain
 

@@ -52,7 +52,7 @@ def test_logits_that_would_overflow_or_underflow_do_not(logits: tuple[float, flo
 
 def test_every_row_is_in_a_piece_and_the_pieces_are_of_about_the_same_size() -> None:
     for count in (1, 127, 261, 263, 1009):
-        rows = cross_entropy.rows_per_piece(count, torch.empty(8000, 1))
+        rows = cross_entropy.rows_per_piece(count, 8000, torch.device("cpu"))
         sizes = [len(piece) for piece in torch.empty(count).split(rows)]
         assert max(sizes) <= 262
         assert max(sizes) - min(sizes) < len(sizes)

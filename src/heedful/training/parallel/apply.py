@@ -1,0 +1,74 @@
+"""Spreading a model over processes from outside: sharding, split layers, recomputed activations, compiled blocks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.utils.checkpoint import checkpoint
+
+from heedful.layers.blocks import CrossBlock, SelfBlock
+from heedful.layers.dropout import same_masks_again
+from heedful.layers.relative_attention import RelativeBlock
+from heedful.training.config import ParallelConfig
+from heedful.training.parallel.placements import Placement
+from heedful.training.parallel.tensor import split_layers
+
+AXES = ("replicate", "shard", "tensor")
+
+
+def make_mesh(config: ParallelConfig, device_type: str) -> DeviceMesh:
+    """The processes of this run by the axes `AXES`; those next to each other share the layers of a copy."""
+    sizes = (config.replicate or 1, config.shard or 1, config.tensor or 1)
+    return init_device_mesh(device_type, sizes, mesh_dim_names=AXES)
+
+
+def parallelize(step: nn.Module, model: nn.Module, mesh: DeviceMesh, config: ParallelConfig) -> dict[str, Placement]:
+    """Spread `model` over the processes of `mesh`, in place; `step` is the module whose call computes a whole part.
+
+    `step` (see `TrainingStep`) holds the model and gives a loss; it may be the model itself, where that is called. All
+    processes build the same model, from the same seed, before this; afterwards each has its share of the parameters, as
+    DTensors, and the names stay as they are. What is given are the placements of the parameters that are split over the
+    tensor axis, which saving and gathering have to know. Gradients are summed over the processes, not averaged: the
+    loss is to be divided by what counts over all of them. It works on any device, and under FakeTensorMode with a fake
+    process group.
+
+        mesh = make_mesh(config, "cpu")
+        step = TrainingStep(model, task.loss)
+        parallelize(step, model, mesh, config)
+        loss, _ = step(batch)
+        (loss / targets_of_all_processes).backward()
+    """
+    split = split_layers(model, mesh["tensor"]) if mesh["tensor"].size() > 1 else {}
+    for block in blocks_of(model):
+        if config.activation_checkpointing:
+            recompute_activations(block)
+        if config.compile:
+            block.compile()
+    sharding = mesh["replicate", "shard"]
+    policy = MixedPrecisionPolicy()  # autocast, if anything, chooses the type of each operation
+    for block in blocks_of(model):
+        # XLNet's blocks have their projections called from outside, so that they stay in the group of the root.
+        if not isinstance(block, RelativeBlock):
+            _sum_gradients(fully_shard(block, mesh=sharding, mp_policy=policy))
+    _sum_gradients(fully_shard(step, mesh=sharding, mp_policy=policy))
+    return split
+
+
+def blocks_of(model: nn.Module) -> list[nn.Module]:
+    """The blocks of a model's stacks, in order."""
+    return [each for each in model.modules() if isinstance(each, SelfBlock | CrossBlock | RelativeBlock)]
+
+
+def recompute_activations(block: nn.Module) -> None:
+    """Keep of a block's activations only its input, and compute the others again when its gradient is."""
+    # In place of the method, not by a module around it: that would change the parameters' names.
+    forward = partial(checkpoint, block.forward, use_reentrant=False, context_fn=same_masks_again)
+    block.forward = forward
+
+
+def _sum_gradients(module: FSDPModule) -> None:
+    module.set_gradient_divide_factor(1.0)
+    module.set_force_sum_reduction_for_comms(True)  # gloo knows no other

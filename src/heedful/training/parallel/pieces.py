@@ -1,0 +1,89 @@
+"""What a process holds of each parameter of a model that is spread over processes, and the whole of it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor
+
+from heedful.training.parallel.placements import REPLICATED, Placement
+from heedful.training.parallel.tensor import local_tensor
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of a local tensor, from `row` on, and where they lie in the whole one."""
+
+    row: int
+    offsets: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def of(self, local: Tensor) -> Tensor:
+        """The piece itself, given the local tensor."""
+        return local.narrow(0, self.row, self.sizes[0]) if local.dim() else local
+
+    def in_whole(self, whole: Tensor) -> Tensor:
+        """The place of the piece in the whole tensor."""
+        for axis, (offset, size) in enumerate(zip(self.offsets, self.sizes, strict=True)):
+            whole = whole.narrow(axis, offset, size)
+        return whole
+
+
+def pieces_of(parameter: Tensor, placement: Placement, mesh: DeviceMesh) -> list[Piece]:
+    """The pieces of a parameter that this process holds: a shard of the rows of its share of the layer."""
+    tensor, shard = mesh["tensor"], mesh["shard"]
+    shape, axis = list(parameter.shape), placement.axis
+    ranges = [(0, shape[0])] if shape else []
+    columns = 0
+    if axis is not None:
+        places = placement.ranges(shape[axis], tensor.get_local_rank(), tensor.size())
+        if axis == 0:
+            ranges = places
+        else:
+            ((columns, shape[axis]),) = places
+    rows = sum(count for _, count in ranges)
+    step = -(-rows // shard.size())
+    first, last = (min(each * step, rows) for each in (shard.get_local_rank(), shard.get_local_rank() + 1))
+    found, begin = [], 0
+    for place, count in ranges:
+        start, end = max(first, begin), min(last, begin + count)
+        if start < end:
+            offsets = [place + start - begin, *(columns if each == axis else 0 for each in range(1, len(shape)))]
+            found.append(Piece(start - first, tuple(offsets), (end - start, *shape[1:])))
+        begin += count
+    return found
+
+
+def whole_tensors(
+    tensors: Mapping[str, Tensor], placements: Mapping[str, Placement], mesh: DeviceMesh
+) -> Iterator[tuple[str, Tensor]]:
+    """Each tensor as a whole, in all processes, which must ask for them together; one at a time."""
+    for name, tensor in tensors.items():
+        placement = placements.get(name, REPLICATED)
+        if not isinstance(tensor, DTensor):
+            yield name, tensor.detach()
+            continue
+        local = local_tensor(tensor.detach())
+        whole = torch.zeros(tensor.shape, dtype=local.dtype, device=local.device)
+        for piece in pieces_of(tensor, placement, mesh):
+            piece.in_whole(whole).copy_(piece.of(local))
+        dist.all_reduce(whole, group=mesh["shard"].get_group())
+        if placement.axis is not None:
+            dist.all_reduce(whole, group=mesh["tensor"].get_group())
+        yield name, whole
+
+
+@torch.no_grad()
+def fill_from_whole(
+    model: nn.Module, whole: Mapping[str, Tensor], placements: Mapping[str, Placement], mesh: DeviceMesh
+) -> None:
+    """Put whole tensors, which every process has, into the parameters of a model that is spread."""
+    for name, parameter in model.named_parameters():
+        local = local_tensor(parameter)
+        for piece in pieces_of(parameter, placements.get(name, REPLICATED), mesh):
+            piece.of(local).copy_(piece.in_whole(whole[name]))
