@@ -94,13 +94,14 @@ def _language(model: Any, batch: Any) -> tuple[Tensor, Tensor]:
 
 gpt = DecoderOnlyConfig(vocabulary_size=VOCABULARY, width=20, max_length=17, stack=stack())
 swiglu = replace(gpt.stack, feed_forward=FeedForwardConfig(inner_width=44, activation="swiglu", dropout=0.1))
+relu = replace(gpt.stack, norm="post", feed_forward=FeedForwardConfig(inner_width=44, dropout=0.1))
 grouped = AttentionConfig(num_heads=8, num_key_value_heads=2, key_width=6, bias=False)
 additive = AttentionConfig(num_heads=4, key_width=7, scoring="additive", dropout=0.1)
 CASES = {
     "translation": Case(
         "encoder_decoder",
         EncoderDecoderConfig(
-            vocabulary_size=VOCABULARY, width=20, max_length=17, encoder=stack(), decoder=stack(), output_bias=True
+            vocabulary_size=VOCABULARY, width=20, max_length=17, encoder=relu, decoder=relu, output_bias=True
         ),
         _translation,
         pairs,

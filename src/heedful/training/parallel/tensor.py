@@ -149,6 +149,8 @@ def _use_local(module: nn.Module, name: str) -> None:
 def _split_feed_forward(network: FeedForward, mesh: DeviceMesh) -> None:
     _attach(network.inner_projection, mesh, Replicate(), Shard(-1))
     _sum_shares(network.output_projection, mesh)
+    if isinstance(network.activation, nn.ReLU):
+        network.activation.inplace = False  # torch lets nobody write into what has left a DTensor
     if isinstance(network.dropout, Dropout):
         width = network.output_projection.in_features
         first = mesh.get_local_rank() * (width // mesh.size())
