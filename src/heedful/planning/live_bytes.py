@@ -34,10 +34,14 @@ class LiveBytes(TorchDispatchMode):
     """While it is entered, follows all tensors that are made, on any device and also without memory."""
 
     axes: dict[str, str] = field(default_factory=dict)
-    sent: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__init__()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all that was followed so far."""
+        self.sent: dict[str, int] = {}
         self._blocks: dict[int, _Block] = {}
         self._kinds: list[str] = []
         self._settled: set[int] = set()

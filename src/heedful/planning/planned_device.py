@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.overrides import TorchFunctionMode
 from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -76,19 +76,19 @@ def planned_device() -> torch.device:
     return torch.device(NAME, 0)
 
 
-class FusedAttention(TorchFunctionMode):
-    """While it is entered, attention is that of a GPU's kernel, which keeps a number per row in place of the scores."""
+@contextlib.contextmanager
+def fused_attention() -> Iterator[None]:
+    """Let attention be that of a GPU's kernel, which keeps a number per row in place of the scores.
 
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if function is torch.nn.functional.scaled_dot_product_attention:
-            return _attend(*args, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
+    Left alone, torch writes attention out on a device that it does not know. The function itself is replaced, not
+    seen by a mode: activations that are computed again are computed in a thread where such a mode is not entered.
+    """
+    before = F.scaled_dot_product_attention
+    F.scaled_dot_product_attention = _attend
+    try:
+        yield
+    finally:
+        F.scaled_dot_product_attention = before
 
 
 def _attend(
@@ -112,14 +112,19 @@ def _attend(
 
 
 class RealTables(TorchDispatchMode):
-    """While it is entered, above FakeTensorMode, tensors that have values keep them: the tables of process meshes do."""
+    """While it is entered, above FakeTensorMode, tensors that have values keep them: the tables of process meshes do.
+
+    Who looks at a value that is not there is told 0: while a model is built, that no number was drawn out of bounds.
+    """
 
     def __torch_dispatch__(
         self, function: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
-        if tensors and all(type(each) is Tensor for each in tensors):
+        if tensors and all(type(each) is Tensor and each.device.type == "cpu" for each in tensors):
             with unset_fake_temporarily():
                 return function(*args, **kwargs)
+        if function is torch.ops.aten._local_scalar_dense.default:
+            return 0
         return function(*args, **kwargs)

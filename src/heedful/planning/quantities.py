@@ -24,7 +24,11 @@ def shown(value: float, unit: str = "", digits: int = 3) -> str:
     for size, letter in UNITS:
         # What would be rounded up to a thousand of one letter is one of the next.
         if value >= size * 0.9995:
-            return f"{value / size:.{digits}g} {letter}{unit}" if value / size < 1000 else f"{value / size:,.0f} {letter}{unit}"
+            return (
+                f"{value / size:.{digits}g} {letter}{unit}"
+                if value / size < 1000
+                else f"{value / size:,.0f} {letter}{unit}"
+            )
     return f"{value:.{digits}g} {unit}".rstrip()
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heedful.settings.positions import name_of, traits_of
 from heedful.settings.stack import StackConfig
 
 # The share of its tokens that a masked language model is asked for (Devlin et al., 2019).
@@ -14,12 +15,17 @@ MASKED_SHARE = 0.15
 
 @dataclass(frozen=True)
 class StackShape:
-    """A stack of equal blocks: its settings, its tokens per sequence, and those of the memory that it attends to."""
+    """A stack of equal blocks: its settings, its tokens per sequence, and those of the memory that it attends to.
+
+    Its positions may turn queries and keys (`rotates`), or add a bias to the scores (`biased`).
+    """
 
     config: StackConfig
     width: int
     length: int
     memory_length: int = 0
+    rotates: bool = False
+    biased: bool = False
 
     @property
     def attentions(self) -> int:
@@ -79,10 +85,12 @@ class ModelShape:
 
 def shape_of(family: str, model: Any) -> ModelShape:
     """The sizes of a model whose sequences are as long as its settings let them be."""
+    positions = getattr(model, "positions", "none")
+    kinds = (name_of(positions) == "rotary", traits_of(positions).adds_bias)
     if family == "encoder_decoder":
         length = model.max_length
-        encoder = StackShape(model.encoder, model.width, length)
-        decoder = StackShape(model.decoder, model.width, length, length)
+        encoder = StackShape(model.encoder, model.width, length, 0, *kinds)
+        decoder = StackShape(model.decoder, model.width, length, length, *kinds)
         return ModelShape((encoder, decoder), model.width, model.vocabulary_size, 2 * length, length)
     if family == "vision":
         stack = StackShape(model.stack, model.width, model.length)
@@ -91,13 +99,17 @@ def shape_of(family: str, model: Any) -> ModelShape:
         around = model.convolution ** len(model.grid) * model.width  # 0 without a convolution
         front = patches * model.width * (patch + around)
         return ModelShape((stack,), model.width, model.num_classes, model.length, 1, front)
-    stack = StackShape(model.stack, model.width, model.max_length)
+    stack = StackShape(model.stack, model.width, model.max_length, 0, *kinds)
     length = model.max_length
     if family == "decoder_only":
         return ModelShape((stack,), model.width, model.vocabulary_size, length, length)
+    front = length * model.width**2 * model.convolution
+    if model.head != "masked":
+        targets = length if model.head == "tags" else 1
+        front += model.width**2 * (model.pooler and model.head == "classes")
+        return ModelShape((stack,), model.width, model.num_labels, length, targets, front)
     targets = max(1, round(MASKED_SHARE * length))
-    front = targets * model.width**2  # the dense layer before the vocabulary
-    front += length * model.width**2 * model.convolution
+    front += targets * model.width**2  # the dense layer before the vocabulary
     return ModelShape((stack,), model.width, model.vocabulary_size, length, targets, front)
 
 

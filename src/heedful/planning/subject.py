@@ -52,9 +52,7 @@ def subject_of(text: str) -> Subject:
     if path.suffix == ".toml" or path.is_file():
         return _of_settings(path)
     if text not in PRESETS:
-        raise UserError(
-            f"there is no preset, model folder or settings file {text!r}: {nearest(text, list(PRESETS))}"
-        )
+        raise UserError(f"there is no preset, model folder or settings file {text!r}: {nearest(text, list(PRESETS))}")
     preset = PRESETS[text]()
     return completed(Subject(text, preset.family, preset.model, preset.training))
 

@@ -41,6 +41,6 @@ def _check_memory(name: str, parameters: int) -> None:
     if device.type != "meta" and 4 * parameters > free_memory(device):
         raise UserError(
             f"{name} has {parameters / 1e9:,.1f} billion parameters, which take {4 * parameters / 1e9:,.0f} GB, but "
-            f'there are {free_memory(device) / 1e9:,.0f} GB: build it under `with torch.device("meta"):`, without memory, '
-            f"or let `heedful plan {name} --gpus 512` say what it takes"
+            f'there are {free_memory(device) / 1e9:,.0f} GB: build it under `with torch.device("meta"):`, without '
+            f"memory, or let `heedful plan {name} --gpus 512` say what it takes"
         )
