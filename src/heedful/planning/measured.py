@@ -72,6 +72,8 @@ def _without_memory(device: torch.device) -> Iterator[None]:
     with ExitStack() as entered:
         entered.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         entered.enter_context(RealTables())
+        # Torch has threads for the devices that it knew when a first gradient was computed in this process.
+        entered.enter_context(torch.autograd.set_multithreading_enabled(False))
         if device.type != "cpu":
             entered.enter_context(fused_attention())
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -38,17 +39,16 @@ def print_plan(plan: Plan) -> None:
 
 
 def _layouts(plan: Plan) -> Table:
-    table = Table(title="Layouts, the fastest first; memory is that of one GPU")
-    for name in ("", "layout", "sequences", "memory", "found by", "tokens/step", "steps", "s/step", "days"):
-        table.add_column(name, justify="left" if name in ("layout", "found by") else "right")
+    table = Table(title="Layouts, the fastest first; memory of one GPU, measured or (~) by closed forms", box=SIMPLE)
+    for name in ("", "layout", "sequences", "memory", "tokens/step", "steps", "s/step", "days"):
+        table.add_column(name, justify="left" if name == "layout" else "right", no_wrap=name != "layout")
     for rank, each in enumerate(plan.layouts, 1):
         layout = each.layout
         table.add_row(
             str(rank),
             Text(str(layout)),
             f"{layout.parts} x {layout.sequences}",
-            shown(each.total, "B"),
-            "a measured step" if each.measured else "closed forms",
+            ("" if each.measured else "~ ") + shown(each.total, "B"),
             f"{each.step_tokens:,}",
             f"{plan.steps(each):,}",
             f"{each.step_seconds:.3g}",
@@ -59,7 +59,9 @@ def _layouts(plan: Plan) -> Table:
 
 def _details(measured: list[PlannedLayout]) -> Table:
     """What a GPU holds at the peak and sends in a step: measured, with the closed forms in brackets."""
-    table = Table(title="One GPU: bytes at the peak of a step, and bytes sent in it; closed forms in brackets")
+    table = Table(
+        title="One GPU: bytes at the peak of a step, and bytes sent in it; closed forms in brackets", box=SIMPLE
+    )
     table.add_column("")
     for each in measured:
         table.add_column(str(each.layout), justify="right")
