@@ -32,11 +32,12 @@ ALLOWED = {
     "interop": {*USING, "tasks", "model_folder"},
     "training": MAKING,
     "training/parallel": MAKING,
+    "planning": {*MAKING, "training"},
     "doctor": {*MAKING, "training", "core"},
     "server": {"tasks"},  # of the tasks what computes, as settings
     "server/front": {"server", "machine", "tasks"},
     "server/worker": {"server", "core", "machine", "models", "text", "decoding", "tasks", "model_folder"},
-    "cli": {*MAKING, "training", "server", "interop", "doctor"},
+    "cli": {*MAKING, "training", "server", "interop", "doctor", "planning"},
 }
 # A task's folder may import what the part "tasks" may; its demo trains.
 TASKS = [path for path in sorted((PACKAGE / "tasks").iterdir()) if path.is_dir() and path.name[0] != "_"]

@@ -11,6 +11,7 @@ PRESETS = {
         translation.translation_small,
         translation.translation_base,
         translation.translation_big,
+        translation.translation_100b,
         encoder.encoder_tiny,
         encoder.encoder_small,
         encoder.masked_tiny,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from heedful.config import from_dict, merge, nearest
 from heedful.errors import UserError
 from heedful.models.families import FAMILIES
+from heedful.models.memory_plan import free_memory
+from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.preset import Preset, given_settings
 from heedful.settings.families import FAMILY_SETTINGS
@@ -28,4 +31,16 @@ def build(name: str, **settings: Any) -> nn.Module:
     config = from_dict(FAMILY_SETTINGS[found.family], merge(given_settings(found)["model"], settings))
     if isinstance(config, VisionConfig) and config.num_classes is None:
         raise UserError(f"{name} needs to know how many classes there are: give num_classes")
+    _check_memory(name, counted(FAMILIES[found.family].build_without_memory(config)))
     return FAMILIES[found.family].build(config)
+
+
+def _check_memory(name: str, parameters: int) -> None:
+    """Raise a UserError if the parameters alone are more than the default device holds."""
+    device = torch.get_default_device()
+    if device.type != "meta" and 4 * parameters > free_memory(device):
+        raise UserError(
+            f"{name} has {parameters / 1e9:,.1f} billion parameters, which take {4 * parameters / 1e9:,.0f} GB, but "
+            f'there are {free_memory(device) / 1e9:,.0f} GB: build it under `with torch.device("meta"):`, without '
+            f"memory, or let `heedful plan {name} --gpus 512` say what it takes"
+        )

@@ -36,9 +36,10 @@ def language_small() -> Preset:
     return make_preset("decoder_only", model, _language_recipe(320))
 
 
-def _gpt(width: int, layers: int, heads: int, context: int, **stack: Any) -> Preset:
+def _gpt(width: int, layers: int, heads: int, context: int, recipe: Settings | None = None, **stack: Any) -> Preset:
     blocks = {**_stack(layers, heads, 0.1), "feed_forward": {"activation": "gelu_tanh"}, **stack}
-    training = {**_language_recipe(width), "schedule": {"kind": "decay", "learning_rate": round(0.46 / width, 6)}}
+    schedule = {"kind": "decay", "learning_rate": round(0.46 / width, 6)}
+    training = {**_language_recipe(width), "schedule": schedule, **(recipe or {})}
     return make_preset(
         "decoder_only",
         {"vocabulary_size": 50257, "width": width, "max_length": context, "stack": blocks},
@@ -66,47 +67,56 @@ def gpt2_xl() -> Preset:
     return _gpt(1600, 48, 25, 1024)
 
 
-def _gpt3(width: int, layers: int, heads: int, head_width: int) -> Preset:
-    """GPT-3 (Brown et al., 2020, Table 2.1); every second layer sees a local window, whose size is not published."""
+def _gpt3(width: int, layers: int, heads: int, head_width: int, tokens: float, rate: float) -> Preset:
+    """GPT-3 with its tokens per step and rate (Brown et al., 2020, Table 2.1 and appendix B), and no moving average.
+
+    Every second layer sees a local window, whose size is not published.
+    """
     attention = {"num_heads": heads, "key_width": head_width}
-    return _gpt(width, layers, heads, 2048, attention=attention, local_window=256)
+    recipe = {
+        "schedule": {"kind": "decay", "learning_rate": rate},
+        "batches": {"tokens_per_step": int(tokens * 1e6)},
+        "optimizer": {"beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1},
+        "ema_decay": 0.0,
+    }
+    return _gpt(width, layers, heads, 2048, recipe, attention=attention, local_window=256)
 
 
 def gpt3_small() -> Preset:
     """GPT-3, 125 million parameters."""
-    return _gpt3(768, 12, 12, 64)
+    return _gpt3(768, 12, 12, 64, 0.5, 6e-4)
 
 
 def gpt3_medium() -> Preset:
     """GPT-3, 350 million parameters."""
-    return _gpt3(1024, 24, 16, 64)
+    return _gpt3(1024, 24, 16, 64, 0.5, 3e-4)
 
 
 def gpt3_large() -> Preset:
     """GPT-3, 760 million parameters."""
-    return _gpt3(1536, 24, 16, 96)
+    return _gpt3(1536, 24, 16, 96, 0.5, 2.5e-4)
 
 
 def gpt3_xl() -> Preset:
     """GPT-3, 1.3 billion parameters."""
-    return _gpt3(2048, 24, 24, 128)
+    return _gpt3(2048, 24, 24, 128, 1, 2e-4)
 
 
 def gpt3_2_7b() -> Preset:
     """GPT-3, 2.7 billion parameters."""
-    return _gpt3(2560, 32, 32, 80)
+    return _gpt3(2560, 32, 32, 80, 1, 1.6e-4)
 
 
 def gpt3_6_7b() -> Preset:
     """GPT-3, 6.7 billion parameters."""
-    return _gpt3(4096, 32, 32, 128)
+    return _gpt3(4096, 32, 32, 128, 2, 1.2e-4)
 
 
 def gpt3_13b() -> Preset:
     """GPT-3, 13 billion parameters."""
-    return _gpt3(5140, 40, 40, 128)
+    return _gpt3(5140, 40, 40, 128, 2, 1e-4)
 
 
 def gpt3_175b() -> Preset:
     """GPT-3, 175 billion parameters."""
-    return _gpt3(12288, 96, 96, 128)
+    return _gpt3(12288, 96, 96, 128, 3.2, 0.6e-4)

@@ -35,3 +35,18 @@ def translation_base() -> Preset:
 def translation_big() -> Preset:
     """The paper's big model and recipe (Table 3; dropout 0.3 as for English-German)."""
     return make_preset("encoder_decoder", _translation(1024, 6, 16, 4096, "post", 0.3), paper_recipe(20))
+
+
+def translation_100b() -> Preset:
+    """About 112 billion parameters: all languages at once, and more GPUs than one machine has.
+
+    Width, heads and feed-forward network are those of GPT-3 175B, which are known to train and are multiples of
+    the degrees of tensor parallelism that a machine has. The encoder has most of the layers, as it reads a sentence
+    once, while the decoder runs anew for every token that it writes (Kasai et al., 2021). Its vocabulary is as
+    large as that of a model of 200 languages (NLLB Team, 2022), and its context is long enough for paragraphs.
+    """
+    model = _translation(12288, 36, 96, 49152, "pre", 0.1)
+    decoder = {**model["decoder"], "num_layers": 18}
+    model |= {"decoder": decoder, "vocabulary_size": 256_000, "max_length": 1024}
+    recipe = {**budget_recipe(12288), "batches": {"tokens_per_step": 2_000_000}, "ema_decay": 0.0}
+    return make_preset("encoder_decoder", model, recipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
@@ -25,7 +26,9 @@ def make_mesh(config: ParallelConfig, device_type: str) -> DeviceMesh:
     return init_device_mesh(device_type, sizes, mesh_dim_names=AXES)
 
 
-def parallelize(step: nn.Module, model: nn.Module, mesh: DeviceMesh, config: ParallelConfig) -> dict[str, Placement]:
+def parallelize(
+    step: nn.Module, model: nn.Module, mesh: DeviceMesh, config: ParallelConfig, bf16: bool = False
+) -> dict[str, Placement]:
     """Spread `model` over the processes of `mesh`, in place; `step` is the module whose call computes a whole part.
 
     `step` (see `TrainingStep`) holds the model and gives a loss; it may be the model itself, where that is called. All
@@ -50,12 +53,13 @@ def parallelize(step: nn.Module, model: nn.Module, mesh: DeviceMesh, config: Par
         if config.compile:
             block.compile()
     sharding = mesh["replicate", "shard"]
-    policy = MixedPrecisionPolicy()  # autocast, if anything, chooses the type of each operation
+    # Not by autocast: its copies of the weights would be kept for the backward pass, those of all blocks at once.
+    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32) if bf16 else MixedPrecisionPolicy()
     for block in blocks_of(model):
         # XLNet's blocks have their projections called from outside, so that they stay in the group of the root.
         if not isinstance(block, RelativeBlock):
             _sum_gradients(fully_shard(block, mesh=sharding, mp_policy=policy))
-    _sum_gradients(fully_shard(step, mesh=sharding, mp_policy=policy))
+    _sum_gradients(fully_shard(step, mesh=sharding))
     return split
 
 

@@ -1,0 +1,120 @@
+"""A plan: the layouts of a model on a number of GPUs by rank, the best of them measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heedful.planning.flops import Flops
+from heedful.planning.layouts import AXES
+from heedful.planning.measured import measure
+from heedful.planning.ranking import PlannedLayout, Planner, refuse
+from heedful.planning.subject import Subject
+from heedful.planning.timing import Hardware
+
+# Layouts that are measured, those that may be to find as many that fit, and those that are shown.
+MEASURED, MOST_TRIED, SHOWN = 3, 6, 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What training a model on so many GPUs takes; `layouts` are the best that fit, by rank."""
+
+    subject: Subject
+    gpus: int
+    tokens: float
+    hardware: Hardware
+    parameters: int
+    flops: Flops
+    fitting: int
+    layouts: tuple[PlannedLayout, ...]
+
+    def assumptions(self) -> list[str]:
+        """All that was assumed, in words."""
+        own = [f"{self.subject.name} has {each}" for each in self.subject.assumed]
+        state = "parameters, gradients and the optimizer's two moments in fp32"
+        average = " with a moving average" if self.subject.training.ema_decay else ""
+        held = f"{state}{average}; blocks compute in {self.subject.precision}"
+        lengths = "sequences are as long as the model takes, without padding"
+        return [*own, held, lengths, *self.hardware.assumptions()]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return {
+            "model": self.subject.name,
+            "family": self.subject.family,
+            "parameters": self.parameters,
+            "flops_per_token": {
+                "forward": self.flops.forward,
+                "backward": self.flops.backward,
+                "recomputed": self.flops.recomputed,
+            },
+            "gpus": self.gpus,
+            "gpu_memory": int(self.hardware.memory),
+            "tokens": int(self.tokens),
+            "precision": self.subject.precision,
+            "layouts_that_fit": self.fitting,
+            "layouts": [self._layout(each) for each in self.layouts],
+            "assumptions": self.assumptions(),
+        }
+
+    def _layout(self, planned: PlannedLayout) -> dict[str, Any]:
+        layout, measured = planned.layout, planned.measured
+        found = None
+        if measured:
+            found = {"memory": measured.memory, "total": measured.total, "sent_per_step": measured.sent}
+        return {
+            **{axis: getattr(layout, axis) for axis in AXES},
+            "activation_checkpointing": layout.recompute,
+            "sequences_per_part": layout.sequences,
+            "parts_per_step": layout.parts,
+            "tokens_per_step": planned.step_tokens,
+            "steps": self.steps(planned),
+            "seconds_per_step": planned.step_seconds,
+            "days": planned.days(self.tokens),
+            "closed_forms": {
+                "memory": planned.memory,
+                "total": sum(planned.memory.values()),
+                "sent_per_step": planned.sent,
+            },
+            "measured": found,
+        }
+
+    def steps(self, planned: PlannedLayout) -> int:
+        """Steps of a run."""
+        return -(-int(self.tokens) // planned.step_tokens)
+
+
+def make_plan(
+    subject: Subject, gpus: int, tokens: float, hardware: Hardware, tell: Callable[[str], None] = lambda text: None
+) -> Plan:
+    """Rank all layouts by closed forms and measure the best; a UserError if none fits."""
+    planner = Planner.of(subject)
+    ranked = planner.ranked(gpus, hardware)
+    if not ranked:
+        refuse(planner, gpus, hardware)
+    best = _measured(ranked, subject, hardware, tell)
+    if not best:
+        refuse(planner, gpus, hardware)
+    return Plan(subject, gpus, tokens, hardware, planner.parameters.total, planner.flops, len(ranked), tuple(best))
+
+
+def _measured(
+    ranked: list[PlannedLayout], subject: Subject, hardware: Hardware, tell: Callable[[str], None]
+) -> list[PlannedLayout]:
+    """The best layouts; the first few of them measured, and left out if they turn out not to fit."""
+    found: list[PlannedLayout] = []
+    tried = 0
+    for planned in ranked:
+        if len(found) == SHOWN:
+            break
+        enough = tried == MOST_TRIED or sum(each.measured is not None for each in found) == MEASURED
+        # Stages are not applied to a model as the other axes are.
+        if not enough and planned.layout.pipeline == 1:
+            tell(f"measuring a step of {planned.layout}")
+            tried += 1
+            planned = replace(planned, measured=measure(subject, planned.layout))
+        if planned.total <= hardware.memory:
+            found.append(planned)
+    return found

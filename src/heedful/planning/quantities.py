@@ -1,0 +1,40 @@
+"""Amounts with a letter for thousands, millions and so on: as they are typed, and as they are shown."""
+
+from __future__ import annotations
+
+import re
+
+from heedful.errors import UserError
+
+LETTERS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
+UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def amount(text: str, what: str) -> float:
+    """`80G`, `300B` or `1.5e12` as a number above 0; `what` names it in an error."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?)\s*([kmgbtp]?)", text.strip().lower())
+    value = float(match[1]) * LETTERS[match[2].upper()] if match else 0.0
+    if not 0 < value < float("inf"):
+        raise UserError(f"{what} is {text!r}: write it as a number above 0 with a letter, such as 80G, 300B or 400T")
+    return value
+
+
+def shown(value: float, unit: str = "", digits: int = 3) -> str:
+    """A number in three digits with the letter that suits it: 1.52 GB."""
+    for size, letter in UNITS:
+        # What would be rounded up to a thousand of one letter is one of the next.
+        if value >= size * 0.9995:
+            return (
+                f"{value / size:.{digits}g} {letter}{unit}"
+                if value / size < 1000
+                else f"{value / size:,.0f} {letter}{unit}"
+            )
+    return f"{value:.{digits}g} {unit}".rstrip()
+
+
+def count(value: float) -> str:
+    """A number of things in words: 174.6 billion."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if value >= size:
+            return f"{value / size:,.1f} {word}"
+    return f"{value:,.0f}"

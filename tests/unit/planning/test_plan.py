@@ -1,0 +1,109 @@
+"""`heedful plan`: its table, JSON and picture, and what it says of mistakes."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from heedful.cli.main import cli
+from heedful.errors import UserError
+from heedful.planning.picture import picture
+from heedful.planning.plan import Plan, make_plan
+from heedful.planning.quantities import amount, shown
+from heedful.planning.timing import Hardware
+from planned_subjects import subject
+
+CONFIG = """
+preset = "translation_tiny"
+[model]
+vocabulary_size = 997
+max_length = 61
+[training]
+machine = { precision = "fp32" }
+batches = { tokens_per_step = 4000 }
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return make_plan(subject("gpt"), 8, 1e6, Hardware(1e9, 1e12, 1e9))
+
+
+def test_the_best_layouts_are_measured_and_the_fastest_is_first(plan: Plan) -> None:
+    assert sum(each.measured is not None for each in plan.layouts) == 3
+    assert all(each.total <= 1e9 and each.layout.gpus == 8 for each in plan.layouts)
+    speeds = [float(f"{each.step_seconds / each.step_tokens:.1e}") for each in plan.layouts]
+    assert speeds == sorted(speeds)
+    assert plan.fitting >= len(plan.layouts)
+
+
+def test_the_picture_has_a_bar_for_every_kind_and_the_limit(plan: Plan) -> None:
+    svg = ElementTree.fromstring(picture(plan, ".svg"))
+    names = [each.text for each in svg.iter() if each.tag.endswith("title")]
+    assert len(names) == 5 * len(plan.layouts)
+    assert "limit: 1 GB" in "".join(svg.itertext())
+    assert picture(plan, ".html").startswith("<!doctype html>")
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["plan", *arguments], catch_exceptions=False, standalone_mode=False)
+    return result.stdout
+
+
+def test_a_settings_file_is_planned_as_json_and_as_a_table(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(CONFIG)
+    options = [str(tmp_path / "run.toml"), "--gpus", "2", "--tokens", "1M"]
+    picture_file = tmp_path / "plan.svg"
+    found = json.loads(run(*options, "--json", "--out", str(picture_file)))
+    assert found["precision"] == "fp32" and found["gpus"] == 2
+    first = found["layouts"][0]
+    assert first["replicate"] * first["shard"] * first["tensor"] * first["pipeline"] == 2
+    assert first["measured"]["total"] == sum(first["measured"]["memory"].values())
+    assert first["steps"] == -(-1_000_000 // first["tokens_per_step"])
+    assert picture_file.read_text().startswith("<svg")
+    table = run(*options)
+    assert "activations" in table and "sent: replicate" in table and "assumed: each GPU computes at" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gpt2_xxl", "--gpus", "8"], "there is no preset, model folder or settings file 'gpt2_xxl': did you mean"),
+        (["gpt2_xl", "--gpus", "0"], "--gpus is 0, but must be between 1 and"),
+        (["gpt2_xl", "--gpus", "8", "--gpu-memory", "lots"], "--gpu-memory is 'lots': write it as a number above 0"),
+        (["gpt2_xl", "--gpus", "8", "--tokens", "-3B"], "--tokens is '-3B'"),
+        (["gpt2_xl", "--gpus", "8", "--out", "plan.png"], "--out is 'plan.png': a picture is a file that ends in"),
+        (["recurrent_tiny", "--gpus", "8"], "recurrent_tiny is of the family 'recurrent', of which there is no plan"),
+        (["gpt3_175b", "--gpus", "8"], "gpt3_175b fits in no layout of 8 GPUs with 80 GB each: the smallest, "),
+        (["missing.toml", "--gpus", "8"], "cannot read the settings file missing.toml"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        cli.main(["plan", *arguments], standalone_mode=False)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_model_that_does_not_fit_is_told_how_many_gpus_are_enough() -> None:
+    with pytest.raises(UserError, match=r"about 64 such GPUs are enough"):
+        cli.main(["plan", "gpt3_175b", "--gpus", "8"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("80G", 80e9), ("300B", 300e9), ("1.5e3k", 1.5e6), ("400t", 4e14), (" 7 ", 7.0)]
+)
+def test_amounts(text: str, value: float) -> None:
+    assert amount(text, "it") == value
+
+
+def test_amounts_are_shown_in_three_digits() -> None:
+    assert [shown(each, "B") for each in (0, 12, 1234, 999_600, 80e9, 1.5e18)] == [
+        "0 B",
+        "12 B",
+        "1.23 kB",
+        "1 MB",
+        "80 GB",
+        "1,500 PB",
+    ]
