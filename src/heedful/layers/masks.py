@@ -26,7 +26,16 @@ def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> 
 
 
 def by_head(mask: Tensor | None) -> Tensor | None:
-    """A mask in a shape that goes with scores B H T S: T S and B H T S do already, B T S is the same for all heads."""
+    """A mask in a shape that goes with scores B H T S: T S and B H T S do already, B T S is the same for all heads.
+
+    One of numbers is refused: others take 1 for what is seen, or for what is hidden, or add it to the scores.
+    """
+    if mask is not None and (not isinstance(mask, Tensor) or mask.dtype != torch.bool):
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(
+            f"the mask is of {kind}, but must be a tensor of torch.bool, True where attention is allowed: "
+            "if it has 0 where a key is hidden, give mask != 0; if it has 1 or -inf there, mask == 0"
+        )
     if mask is not None and not 2 <= mask.dim() <= 4:
         raise ValueError(f"a mask has the axes T S, B T S or B H T S, not the shape {tuple(mask.shape)}")
     return mask[:, None] if mask is not None and mask.dim() == 3 else mask
