@@ -51,8 +51,6 @@ def check_settings(run: RunConfig) -> None:
     sharing = data_size(filled.training.parallel)
     if device.type != "cpu" and (filled.training.machine.workers or 1) > 1 and sharing == 1:
         raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
-    if (filled.training.parallel.pipeline or 1) > 1:
-        raise UserError("training.parallel.pipeline is more than 1: a model cannot be cut into stages yet")
     # A look at the model itself, without its memory: widths and heads must go together.
     model = filled.model
     if getattr(model, "vocabulary_size", 0) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from heedful.errors import UserError
 from heedful.training.config import ParallelConfig
@@ -16,7 +17,7 @@ def choose_layout(
 ) -> ParallelConfig:
     """The layout for `size` processes; what is open is as `before`, if that suits them, or else replicated."""
     if before is not None and data_size(before) * (before.tensor or 1) == size:
-        kept = {name: getattr(before, name) or 1 for name in AXES}
+        kept: dict[str, Any] = {name: getattr(before, name) or 1 for name in AXES}
         if all(getattr(asked, name) in (None, kept[name]) for name in AXES):
             asked = replace(asked, **kept)
     given = {name: getattr(asked, name) for name in AXES if getattr(asked, name) is not None}
