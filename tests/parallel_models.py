@@ -26,6 +26,7 @@ from heedful.training.optimizer import clip_gradients, make_optimizer
 from heedful.training.parallel.apply import make_mesh, parallelize
 from heedful.training.parallel.pieces import whole_tensors
 from heedful.training.parallel.sharded_gradients import ShardedGradients
+from heedful.training.parallel.world import World
 from heedful.training.step import TrainingStep
 
 PARTS, STEPS, VOCABULARY = 4, 5, 53
@@ -189,7 +190,7 @@ def spread(case: Case, dtype: torch.dtype, config: ParallelConfig) -> tuple[list
     return losses, dict(whole_tensors(dict(model.named_parameters()), placements, mesh))
 
 
-def compare(rank: int, size: int, layouts: list[dict[str, Any]], cases: list[str], kind: str) -> list[Any]:
+def compare(world: World, layouts: list[dict[str, Any]], cases: list[str], kind: str) -> list[Any]:
     """How far the losses and weights of layouts are from those of one process."""
     dtype, found = getattr(torch, kind), []
     for name in cases:

@@ -3,24 +3,30 @@
 import json
 import multiprocessing
 import os
+import sys
 import traceback
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from heedful.training.parallel.world import Processes
+
 Work = Callable[..., Any]
 
 
 def run_in_processes(size: int, folder: Path, work: Work, *arguments: Any) -> list[Any]:
-    """What a function, to be found by its name, gives in each of `size` processes, in the order of the ranks."""
+    """What a function, to be found by its name, gives in each of `size` processes, in the order of the ranks.
+
+    It is called with the world that the processes make up.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
     processes = [
-        context.Process(target=_one, args=(rank, size, str(folder), work, arguments), daemon=True)
+        context.Process(target=_one, args=(rank, size, store.port, str(folder), work, arguments), daemon=True)
         for rank in range(size)
     ]
     for process in processes:
@@ -37,14 +43,16 @@ def run_in_processes(size: int, folder: Path, work: Work, *arguments: Any) -> li
     return [each["result"] for each in results]
 
 
-def _one(rank: int, size: int, folder: str, work: Work, arguments: tuple[Any, ...]) -> None:
+def _one(rank: int, size: int, port: int, folder: str, work: Work, arguments: tuple[Any, ...]) -> None:
     torch.set_num_threads(1)
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    store = dist.FileStore(str(Path(folder, "store")), size)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+    places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    os.environ.update(places, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
+    if sys.platform == "linux":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    world = Processes("cpu", 60.0)
     try:
-        answer = {"result": work(rank, size, *arguments)}
+        answer = {"result": work(world, *arguments)}
     except BaseException:
         answer = {"error": traceback.format_exc()}
     Path(folder, f"{rank}.json").write_text(json.dumps(answer))
-    dist.destroy_process_group()
+    world.leave()

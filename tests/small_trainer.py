@@ -54,7 +54,7 @@ def save_step(trainer: Trainer, step: int) -> None:
             parameter.fill_(step)
             zeros = torch.zeros_like(parameter)
             state = {"step": torch.tensor(float(step)), "exp_avg": zeros.clone(), "exp_avg_sq": zeros.clone()}
-            trainer.optimizer.state[parameter] = state
+            trainer.learner.optimizer.state[parameter] = state
     trainer.metrics.write("train", {"step": step, "loss": 1 / step})
     trainer.save()
 

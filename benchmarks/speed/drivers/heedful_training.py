@@ -22,6 +22,7 @@ from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.averaging import MovingAverage
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
+from heedful.training.parts import all_parts
 from heedful.training.step import TrainingStep
 
 
@@ -66,7 +67,7 @@ def make_step(size: Size) -> Step:
         parts = [ours]
         while len(parts) < min(workers, len(ours.source_BS)):
             parts = [half for part in parts for half in part.halves()]
-        gradients.compute(parts, taken, lambda: None)
+        gradients.compute(all_parts(parts), ours.num_targets, taken, lambda: None)
         clip_gradients(model, settings.clip_norm)
         optimizer.step()
         average.update(taken)

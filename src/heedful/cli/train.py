@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ SHARED = (
         is_flag=True,
     ),
     DEVICE,
+    Option(("--processes",), "Train in so many processes of this machine.", None, kind=int),
     Option(("--config", "config_file"), "Settings as TOML: tables data, model and training."),
     Option(
         ("--set", "assignments"), "One setting, as training.seed=3 or model.width=256.", "NAME=VALUE", multiple=True
@@ -62,6 +64,10 @@ def command_of(training: Training) -> click.Command:
 def run_job(training: Training, options: dict[str, Any]) -> None:
     """Train, and say what to do next."""
     run_config = requested_run(resolve(training.data), options)
+    if options["processes"] is not None:
+        _start_processes(options["processes"])
+    if not _leads():
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     from heedful.inspection.run.diagnosis import diagnose
     from heedful.inspection.run.run_record import read_run
     from heedful.training.display import RunDisplay, display_on_stderr
@@ -79,6 +85,25 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
     for finding in diagnose(record):
         click.echo(f"{'warning' if finding.fault else 'note'}: {finding}", err=True)
     click.echo(f"next: {training.usage.format(folder)}", err=True)
+
+
+def _start_processes(count: int) -> None:
+    """Start the processes that were asked for and end with them, unless this is one of them."""
+    if count < 1:
+        raise UserError(f"--processes is {count}, but must be at least 1")
+    if "RANK" in os.environ:
+        started = os.environ.get("WORLD_SIZE")
+        if started != str(count):
+            raise UserError(f"--processes is {count}, but torchrun has started {started}: leave --processes out")
+        return
+    from heedful.training.parallel.launcher import run_processes
+
+    sys.exit(run_processes(count, sys.argv[1:]))
+
+
+def _leads() -> bool:
+    """Whether this is the one of several processes that speaks for all."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:

@@ -24,11 +24,11 @@ from heedful.planning.planned_device import RealTables, fused_attention, planned
 from heedful.planning.shape import shape_of, with_layers
 from heedful.planning.subject import Subject
 from heedful.tasks.cross_entropy import linear_cross_entropy, output_cross_entropy
-from heedful.training.averaging import MovingAverage
 from heedful.training.config import ParallelConfig
 from heedful.training.optimizer import make_optimizer
 from heedful.training.parallel.apply import AXES as MESH_AXES
 from heedful.training.parallel.apply import make_mesh, parallelize
+from heedful.training.parallel.sharded import ShardedAverage
 from heedful.training.parallel.sharded_gradients import ShardedGradients
 from heedful.training.step import TrainingStep
 
@@ -100,7 +100,7 @@ class Rehearsal:
         parallelize(step, self.model, mesh, parallel_config(layout), bf16=subject.precision == "bf16")
         self.gradients: ShardedGradients[Any] = ShardedGradients(step, mesh)
         self.optimizer = make_optimizer(self.model, training.optimizer)
-        self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
+        self.average = ShardedAverage(self.model, training.ema_decay) if training.ema_decay else None
         self.clip_norm = training.optimizer.clip_norm
         # From the second part on, the gradients of those before it are there: two parts are like any more.
         self.parts = min(layout.parts, 2)

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import shutil
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,15 @@ def is_whole(path: Path) -> bool:
     except DamagedCheckpointError:
         return False
     return True
+
+
+def whole_checkpoints(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path]:
+    """The checkpoints that can be loaded; the others are named, as left out of a mean."""
+    whole = [path for path in paths if is_whole(path)]
+    for path in paths:
+        if path not in whole:
+            tell(f"the checkpoint {path} is damaged: the mean of the last ones leaves it out")
+    return whole
 
 
 def _compare_checksums(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from heedful.models.families import FAMILIES
@@ -15,6 +16,7 @@ from heedful.training.resolve import ResolvedRun
 from heedful.training.run_config import RunConfig
 
 GIVEN = "as asked"
+PROCESSES = "processes"
 
 
 def describe(run: RunConfig, resolved: ResolvedRun) -> list[Choice]:
@@ -33,6 +35,7 @@ def describe(run: RunConfig, resolved: ResolvedRun) -> list[Choice]:
             f"{machine.device}, {machine.workers} x {machine.threads} threads, {machine.precision}",
             reasons.of("training.machine", "by the machine"),
         ),
+        *_layout(training),
         Choice(
             "tokens a step",
             f"{batches.tokens_per_step:,}",
@@ -57,6 +60,29 @@ def describe_extension(choices: Sequence[Choice], training: TrainingConfig, exte
         )
     kept = [end if each.name == "end" else each for each in choices if each.name != "extended"]
     return (*kept, Choice("extended", f"after step {extension.step:,}", rate))
+
+
+def with_layout(choices: Sequence[Choice], training: TrainingConfig) -> tuple[Choice, ...]:
+    """The choices of a run that goes on in other processes."""
+    place = next(number for number, each in enumerate(choices) if each.name == "device") + 1
+    kept = [each for each in choices if each.name != PROCESSES]
+    return (*kept[:place], *_layout(training), *kept[place:])
+
+
+def _layout(training: TrainingConfig) -> list[Choice]:
+    """How a run is spread over processes, if there are several."""
+    layout = training.parallel
+    axes = {name: getattr(layout, name) or 1 for name in ("replicate", "shard", "tensor")}
+    count = math.prod(axes.values())
+    if count == 1:
+        return []
+    spread = " x ".join(f"{name} {size}" for name, size in axes.items() if size > 1)
+    more = [
+        text
+        for text, on in (("activations computed twice", layout.activation_checkpointing), ("compiled", layout.compile))
+        if on
+    ]
+    return [Choice(PROCESSES, f"{count}: {spread}", ", ".join([f"{layout.reduce} sums of gradients", *more]))]
 
 
 class _Reasons:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import reduce
+from operator import add
 from typing import Generic
 
 import torch
@@ -13,10 +15,15 @@ from heedful.errors import UserError
 from heedful.layers.dropout import seeded_dropout
 from heedful.machine.memory import out_of_memory
 from heedful.tasks.task import AnyBatch
+from heedful.training.parallel.world import ALONE, World
+from heedful.training.parts import Parts, quartered
 from heedful.training.step import TrainingStep
 
+Computation = Future[tuple[tuple[Tensor, ...], Tensor]]
 
-def _start_worker(threads: int) -> None:
+
+def start_worker(threads: int) -> None:
+    """Let a thread compute as training does."""
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
 
@@ -33,52 +40,87 @@ class ParallelGradients(Generic[AnyBatch]):
     scale better than operations that are each split over all cores, and do not stall when a core is taken away.
     """
 
-    def __init__(self, step: TrainingStep[AnyBatch], workers: int, threads: int) -> None:
-        self.step = step
+    def __init__(self, step: TrainingStep[AnyBatch], workers: int, threads: int, world: World = ALONE) -> None:
+        self.step, self.world = step, world
         self.parameters = [each for each in step.parameters() if each.requires_grad]
-        self.pool = ThreadPoolExecutor(workers, initializer=_start_worker, initargs=(threads,))
+        self.pool = ThreadPoolExecutor(workers, initializer=start_worker, initargs=(threads,))
 
-    def compute(self, batches: Sequence[AnyBatch], seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token in the parameters, and give that mean.
+    def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
+        """Leave the gradient of the mean loss per target token, of so many in all, in the parameters; give that mean.
 
-        Where memory runs out, all is computed anew with every batch in four parts: two might just fit, and leave
-        no room for anything else, such as a validation.
+        Where memory runs out, in any process, all is computed anew with every batch in four parts: two might just fit,
+        and leave no room for anything else, such as a validation.
         """
         while True:
-            try:
-                return self._sum_parts(batches, seed)
-            except (RuntimeError, MemoryError) as error:
-                if not out_of_memory(error):
-                    raise
-            halves = [half for batch in batches for half in batch.halves()]
-            quarters = [quarter for half in halves for quarter in half.halves()]
-            if len(quarters) == len(batches):
+            losses = self._try(parts, targets, seed)
+            if losses is not None:
+                return reduce(add, losses) / targets  # `sum` has rules of its own in some versions of Python
+            smaller = quartered(parts, self.world.sums)
+            if smaller is None:
                 raise UserError(
                     "a single example does not fit into memory: lower model.max_length, or take a smaller preset"
                 )
-            batches = quarters
+            parts = smaller
             on_split()
 
-    def _sum_parts(self, batches: Sequence[AnyBatch], seed: int) -> float:
-        targets = sum(batch.num_targets for batch in batches)
+    def _try(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float] | None:
+        """The loss of each part, in their order; None if memory ran out."""
+        for parameter in self.parameters:
+            parameter.grad = None
+        if self.world.size == 1:
+            try:
+                return self._sum(parts, targets, seed)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                return None
+        return self._sum_with_others(parts, targets, seed)
+
+    def _start(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[Computation]:
         device = self.parameters[0].device
-        total = 0.0
 
         def part(number: int, batch: AnyBatch) -> tuple[tuple[Tensor, ...], Tensor]:
             with seeded_dropout(part_seed(seed, number), device):
                 loss, plain = self.step(batch)
                 return torch.autograd.grad(loss / targets, self.parameters), plain
 
-        for parameter in self.parameters:
-            parameter.grad = None
-        futures = [self.pool.submit(part, number, batch) for number, batch in enumerate(batches)]
+        return [self.pool.submit(part, *each) for each in zip(parts.numbers, parts.batches, strict=True)]
+
+    def _sum(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float]:
+        losses = []
+        futures = self._start(parts, targets, seed)
         try:
             # Summed in the order of the parts, whichever is ready first: the result is the same every time.
             while futures:
                 gradients, plain = futures.pop(0).result()
-                total += float(plain)
+                losses.append(float(plain))
                 for parameter, gradient in zip(self.parameters, gradients, strict=True):
                     parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         finally:
             wait(futures)  # after a failure the others must have let go of their memory
-        return total / targets
+        return losses
+
+    def _sum_with_others(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float] | None:
+        """The same over all processes; before anything is exchanged they agree that all have computed their parts."""
+        from heedful.training.parallel.exact import ExactSum
+
+        done: list[tuple[tuple[Tensor, ...], Tensor]] = []
+        failed = False
+        for future in self._start(parts, targets, seed):
+            try:
+                done.append(future.result())
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                failed = True
+        if self.world.any(failed):
+            return None
+        losses = torch.zeros(sum(map(len, parts.everyones)), dtype=torch.float64)
+        for number, (_, plain) in zip(parts.numbers, done, strict=True):
+            losses[number] = plain
+        gradients = ((number, each) for number, (each, _) in zip(parts.numbers, done, strict=True))
+        with self.world.naming_failures():
+            summed = ExactSum(self.parameters, self.world.size).sum(gradients, parts.everyones)
+        for parameter, gradient in zip(self.parameters, summed, strict=True):
+            parameter.grad = gradient
+        return self.world.number_sums(losses.tolist())

@@ -13,7 +13,8 @@ from heedful.tasks.job import Job
 from heedful.tasks.starting_model import content_digest
 from heedful.training.run_config import RunConfig
 
-LIMIT = "settings.training.limit."
+# What may change when a run is continued: its end, and how it is spread over processes.
+OPEN = ("settings.training.limit.", "settings.training.parallel.")
 ANOTHER = "or choose another --out for a new run"
 
 
@@ -53,7 +54,7 @@ def refuse_changes(saved: dict[str, Any], asked: dict[str, Any], job: Job, out: 
     old, new = flat(saved), flat(asked)
     apart = ("start", *(f"data.{name}" for name in job.files))
     for key in sorted(old.keys() | new.keys()):
-        if old.get(key) != new.get(key) and key not in apart and not key.startswith(LIMIT):
+        if old.get(key) != new.get(key) and key not in apart and not key.startswith(OPEN):
             raise UserError(
                 f"{out} holds a run with other settings: {key} was {old.get(key)!r} and is now {new.get(key)!r}. "
                 "Use the same command to continue it, or another --out for a new run"

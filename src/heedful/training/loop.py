@@ -6,42 +6,37 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Generic
 
-import numpy as np
 from torch import nn
 
 from heedful.errors import UserError
 from heedful.inspection.attention.entropy import attention_entropy
 from heedful.machine.devices import side_by_side_on
-from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
-from heedful.training.averaging import MovingAverage, mean_of_files
 from heedful.training.checkpoint import (
     checkpoint_folders,
     drop_checkpoint,
     drop_checkpoints_after,
-    is_whole,
     prune_checkpoints,
     recover_checkpoints,
-    save_checkpoint,
+    whole_checkpoints,
 )
 from heedful.training.checkpoint_timer import CheckpointTimer
 from heedful.training.config import TrainingConfig
 from heedful.training.extension import Extension
-from heedful.training.gradients import ParallelGradients
 from heedful.training.limits import Clock, Limit
 from heedful.training.metrics import MetricsFile
 from heedful.training.observer import Observer
-from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors
-from heedful.training.recovery import restore_checkpoint, restore_newest
+from heedful.training.parallel.world import ALONE, World
+from heedful.training.parts import Parts, cut_parts
+from heedful.training.recovery import restore_newest
+from heedful.training.replica import make_learner
+from heedful.training.resolve import batches_per_step
 from heedful.training.run_state import RunState
 from heedful.training.schedule import learning_rate
-from heedful.training.step import TrainingStep
 
 
 class Trainer(Generic[AnyBatch]):
@@ -57,41 +52,48 @@ class Trainer(Generic[AnyBatch]):
         clock: Clock,
         save_model: Callable[[dict[str, float]], None],
         extension: Extension | None = None,
+        world: World = ALONE,
     ) -> None:
         self.model, self.task, self.config, self.observer, self.clock = model, task, config, observer, clock
-        self.save_model, self.extension = save_model, extension
+        self.save_model, self.extension, self.world = save_model, extension, world
         self.checkpoints = folder / "checkpoints"
-        self.metrics = MetricsFile(folder / "metrics.jsonl")
-        machine = config.machine
-        assert machine.workers is not None and machine.threads is not None
-        self.workers = machine.workers
-        step = TrainingStep(model, task.loss, bf16=machine.precision == "bf16")
-        self.gradients = ParallelGradients(step, machine.workers, machine.threads)
-        self.optimizer = make_optimizer(model, config.optimizer)
-        self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
+        self.metrics = MetricsFile(folder / "metrics.jsonl", world.leads)
+        assert config.machine.workers is not None
+        self.workers = config.machine.workers
+        self.learner = make_learner(model, task, config, world)
         self.limit = Limit(config.limit, config.saving, clock)
         self.state = RunState()
+        self._stopping = self._ended = False
         self.stop_requested: Callable[[], bool] = lambda: False
-        sizes = config.batches
-        assert sizes.tokens_per_step is not None and sizes.tokens_per_batch is not None
-        self.batches_per_step = max(1, round(sizes.tokens_per_step / sizes.tokens_per_batch))
+        self.batches_per_step = batches_per_step(config)
         self.checkpoint_timer = CheckpointTimer(config.saving.checkpoint_seconds)
-        # Of the steps that this process has taken.
         self._computed_tokens, self._computing_seconds = 0, 0.0
 
     def resume(self) -> bool:
         """Continue from the newest checkpoint that is whole, if there is one."""
-        recover_checkpoints(self.checkpoints)
-        restore = partial(restore_checkpoint, model=self.model, optimizer=self.optimizer, average=self.average)
-        state = restore_newest(self.checkpoints, self.metrics, restore, self.observer.message)
-        if state is None:
+        if not self._restore():
             return False
-        self.state = state
+        state = self.state
         self.clock.before, self.limit.reserve = state.elapsed, state.reserve
         if self.extension and state.finished and self.extension.step == state.position.step:
             self.limit.reopen(state)
         self.save_kept()  # a kill may have come between the checkpoint and the model folder
         return True
+
+    def _restore(self) -> bool:
+        """Take over the checkpoint that the leading process finds, if it finds one."""
+        found: list[RunState | None] = []
+
+        def look() -> None:
+            recover_checkpoints(self.checkpoints)
+            found.append(restore_newest(self.checkpoints, self.metrics, self.learner.restore, self.observer.message))
+
+        self.world.by_leader("look for a checkpoint", look)
+        state = found[0] if found else None
+        step = self.world.first(state.position.step if state else None)
+        if step is not None:
+            self.state = state or self.learner.restore(self.checkpoints / f"step-{int(step):09d}")
+        return step is not None
 
     def run(self) -> bool:
         """Train to the end; False if it was asked to stop before that."""
@@ -100,14 +102,18 @@ class Trainer(Generic[AnyBatch]):
             self.state.began = self.clock.elapsed()
         with ThreadPoolExecutor(1) as ahead:
             # One step at least: a budget may be used up by the preparation of the data.
-            while not self.state.finished and (self.state.position.step == 0 or not self.limit.over(self.state)):
+            self._ended = self.state.position.step > 0 and self._over()
+            while not self.state.finished and not self._ended:
                 self._epoch(ahead)
-                if self.stop_requested() and not self.limit.over(self.state):
+                if self._stopping and not self._ended:
                     self.save()
                     return False
         if not self.state.finished:
             self._finish()
         return True
+
+    def _over(self) -> bool:
+        return bool(self.world.first(self.limit.over(self.state)))
 
     def _epoch(self, ahead: ThreadPoolExecutor) -> None:
         """Take the steps that are left of the epoch, each batch prepared while the one before it computes."""
@@ -115,7 +121,7 @@ class Trainer(Generic[AnyBatch]):
         batches = self.task.epoch_batches(position.epoch)
         starts = range(position.batch, len(batches), self.batches_per_step)
 
-        def prepare(start: int) -> Future[list[AnyBatch]]:
+        def prepare(start: int) -> Future[Parts[AnyBatch]]:
             return ahead.submit(self._collate, batches[start : start + self.batches_per_step], self.state.split)
 
         if not starts:
@@ -125,38 +131,35 @@ class Trainer(Generic[AnyBatch]):
             if split != self.state.split:  # memory ran out after this one was prepared
                 coming, split = prepare(start), self.state.split
             current = coming.result()
-            before = self.limit.progress(self.state, len(batches))
+            before = self.world.first(self.limit.progress(self.state, len(batches)))
             position.batch = start + self.batches_per_step
             if position.batch < len(batches):
                 coming = prepare(position.batch)
             self._step(current, before)
             if position.batch >= len(batches):
                 position.epoch, position.batch = position.epoch + 1, 0
-            self._after_step(self.limit.progress(self.state, len(batches)))
-            if self.stop_requested() or self.limit.over(self.state):
+            self._ended = self._after_step(self.world.first(self.limit.progress(self.state, len(batches))))
+            self._stopping = self.world.any(self.stop_requested())
+            if self._stopping or self._ended:
                 return
 
-    def _collate(self, batches: Sequence[Indices], split: int) -> list[AnyBatch]:
-        parts = [part for indices in batches for part in np.array_split(indices, self.workers * split)]
-        return [self.task.collate(part) for part in parts if len(part)]
+    def _collate(self, batches: Sequence[Indices], split: int) -> Parts[AnyBatch]:
+        return cut_parts(batches, self.workers * split, self.task.collate, self.learner)
 
-    def _step(self, batches: list[AnyBatch], progress: float | None) -> None:
+    def _step(self, parts: Parts[AnyBatch], progress: float | None) -> None:
         """One optimizer step over some batches."""
         started = time.monotonic()
         position = self.state.position
         position.step += 1
         rate = learning_rate(self.config.schedule, self.task.width, position.step, progress, self.state.extended_at)
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+        self.world.at_step(position.step)
+        targets, real, tokens = self._sums(parts)
         seed = self.config.seed * 1_000_003 + position.step
-        loss = self.gradients.compute(batches, seed, self._note_split)
-        norm = float(clip_gradients(self.model, self.config.optimizer.clip_norm))
+        loss = self.learner.compute(parts, targets, seed, self._note_split)
+        norm = self.learner.clip()
         self._check(loss, norm)
-        self.optimizer.step()
-        if self.average:
-            self.average.update(position.step)
+        self.learner.update(position.step, rate)
         seconds = time.monotonic() - started
-        tokens = sum(batch.num_tokens for batch in batches)
         self._computed_tokens += tokens
         self._computing_seconds += seconds
         row = {
@@ -165,14 +168,18 @@ class Trainer(Generic[AnyBatch]):
             "loss": loss,
             "learning_rate": rate,
             "gradient_norm": norm,
-            "target_tokens": sum(batch.num_targets for batch in batches),
+            "target_tokens": targets,
             "unit": self.task.unit,
-            "padding": 1 - sum(batch.num_real for batch in batches) / tokens,
+            "padding": 1 - real / tokens,
             "seconds": seconds,
             "elapsed": self.clock.elapsed(),
         }
         self.metrics.write("train", row)
         self.observer.step(row, progress)
+
+    def _sums(self, parts: Parts[AnyBatch]) -> list[int]:
+        copies = self.world.size // self.learner.places  # processes that split layers have the same parts
+        return [each // copies for each in self.world.sums(parts.sums)]
 
     def _note_split(self) -> None:
         self.state.split *= 4
@@ -197,30 +204,33 @@ class Trainer(Generic[AnyBatch]):
                 + "; try a lower training.schedule.learning_rate in another folder"
             )
 
-    def _after_step(self, progress: float | None) -> None:
+    def _after_step(self, progress: float | None) -> bool:
+        """Validate and save, if that is due; give whether the run is at its end, which comes after a validation."""
         per_token = self._computing_seconds / self._computed_tokens
         self.limit.expect_validation(self.state, per_token * self.task.validation_tokens)
-        due = self.limit.pass_validation(self.state, progress)
-        if due or self.limit.over(self.state):
-            with self._averaged():
-                self._validate()
+        due = self.world.first(self.limit.pass_validation(self.state, progress))
+        if due or self._over():
+            self._validate()
             self.state.validation_steps.append(self.state.position.step)
             # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
             # worse weights for the best, and put them in their place.
             self.save()
             self.save_kept()
-        elif self.checkpoint_timer.due():
+            return self._over()
+        if self.world.first(self.checkpoint_timer.due()):
             self.save()
+        return False
 
-    def _averaged(self) -> AbstractContextManager[None]:
-        return self.average.in_place() if self.average else nullcontext()
-
-    def _validate(self) -> None:
+    def _validate(self, averaged: bool = True) -> None:
         """Measure the weights as they are now, and note whether they are the best so far."""
+        with self.learner.measured(averaged):
+            self.world.by_leader("validate", self._measure_and_note)
+
+    def _measure_and_note(self) -> None:
         started = time.monotonic()
         self.model.eval()
         # In a worker, which can take again the memory that training has let go of.
-        result, entropy = self.gradients.pool.submit(self._measure).result()
+        result, entropy = self.learner.pool.submit(self._measure).result()
         self.model.train()
         self._note_if_best(result)
         took = time.monotonic() - started
@@ -253,22 +263,25 @@ class Trainer(Generic[AnyBatch]):
 
     def save_kept(self, averaged: bool = True) -> None:
         """Put the best weights, which the model has, into the model folder, unless they are there."""
-        if self.state.unsaved_scores is not None:
-            with self._averaged() if averaged else nullcontext():
-                self.save_model(self.state.unsaved_scores)
+        if not self.world.first(self.state.unsaved_scores is not None):
+            return
+
+        def keep() -> None:
+            assert self.state.unsaved_scores is not None
+            self.save_model(self.state.unsaved_scores)
             self.state.unsaved_scores = None
+
+        with self.learner.measured(averaged):
+            self.world.by_leader("write the model", keep)
 
     def save(self) -> None:
         """Write a checkpoint, and remove those that are not needed any more."""
         with self.checkpoint_timer.saving():
             self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
-            tensors = {"model": parameter_tensors(self.model)}
-            tensors["optimizer"] = optimizer_tensors(self.model, self.optimizer)
-            if self.average:
-                tensors["average"] = self.average.tensors
-            save_checkpoint(self.checkpoints, self.state.position.step, tensors, self.state.to_dict())
-            drop_checkpoints_after(self.checkpoints, self.state.position.step)
-            prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
+            self.learner.save(self.checkpoints, self.state)
+            if self.world.leads:
+                drop_checkpoints_after(self.checkpoints, self.state.position.step)
+                prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
 
     def _steps_to_average(self) -> list[int]:
         count = self.config.average_checkpoints
@@ -276,25 +289,12 @@ class Trainer(Generic[AnyBatch]):
 
     def _finish(self) -> None:
         """Measure the mean of the last checkpoints, where the recipe asks for it."""
-        steps = self._whole_steps(self._steps_to_average())
-        if len(steps) > 1:
-            last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
-            load_parameters(self.model, mean_of_files([self._model_file(step) for step in steps]))
-            self.observer.message(f"the mean of the last {len(steps)} checkpoints:")
-            self._validate()
-            self.save_kept(averaged=False)
-            load_parameters(self.model, last)
+        last = [self.checkpoints / f"step-{step:09d}" for step in self._steps_to_average()]
+        whole = whole_checkpoints(last, self.observer.message)
+        if self.world.first(len(whole) > 1):
+            self.observer.message(f"the mean of the last {len(whole)} checkpoints:")
+            with self.learner.mean_of(whole):
+                self._validate(averaged=False)
+                self.save_kept(averaged=False)
         self.state.finished = True
         self.save()
-
-    def _whole_steps(self, steps: list[int]) -> list[int]:
-        """The steps whose checkpoints are whole; the others are named."""
-        damaged = [step for step in steps if not is_whole(self._model_file(step).parent)]
-        for step in damaged:
-            self.observer.message(
-                f"the checkpoint {self._model_file(step).parent} is damaged: the mean of the last ones leaves it out"
-            )
-        return [step for step in steps if step not in damaged]
-
-    def _model_file(self, step: int) -> Path:
-        return self.checkpoints / f"step-{step:09d}" / "model.safetensors"

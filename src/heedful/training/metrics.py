@@ -13,14 +13,16 @@ from heedful.training.run_state import MetricsMark
 
 
 class MetricsFile:
-    """Rows of training steps and validations, in order."""
+    """Rows of training steps and validations, in order; of several processes, one writes (`writes`)."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, writes: bool = True) -> None:
+        self.path, self.writes = path, writes
         self._size, self._digest = 0, hashlib.blake2b(digest_size=16)
 
     def write(self, kind: str, row: dict[str, Any]) -> None:
         """Add a row."""
+        if not self.writes:
+            return
         line = (json.dumps({"kind": kind, **row}) + "\n").encode("utf-8")
         with writing(self.path), self.path.open("ab") as file:
             file.write(line)

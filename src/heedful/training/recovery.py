@@ -72,16 +72,7 @@ def restore_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.AdamW, average: MovingAverage | None
 ) -> RunState:
     """Take over the tensors of a checkpoint, and give its state; a DamagedCheckpointError if they cannot be used."""
-    tensors, data = load_checkpoint(path)
-    for name in ("model", "optimizer", *(["average"] if average else [])):
-        if name not in tensors:
-            raise DamagedCheckpointError(f"{name}.safetensors is missing")
-    state = _state(data, path)
-    if state.position.step and not tensors["optimizer"]:
-        raise DamagedCheckpointError("optimizer.safetensors is empty")
-    _check_shapes(model, tensors["optimizer"], "optimizer")
-    if average:
-        _check_shapes(model, tensors["average"], "average")
+    tensors, state = checkpoint_tensors(path, dict(model.named_parameters()), average is not None)
     try:
         load_parameters(model, tensors["model"])
         restore_optimizer(model, optimizer, tensors["optimizer"])
@@ -90,6 +81,23 @@ def restore_checkpoint(
     except (UserError, KeyError) as error:
         raise DamagedCheckpointError(str(error)) from None
     return state
+
+
+def checkpoint_tensors(
+    path: Path, parameters: dict[str, nn.Parameter], averaged: bool
+) -> tuple[dict[str, dict[str, Tensor]], RunState]:
+    """The tensors of a checkpoint and its state; a DamagedCheckpointError if they are not of these parameters."""
+    tensors, data = load_checkpoint(path)
+    for name in ("model", "optimizer", *(["average"] if averaged else [])):
+        if name not in tensors:
+            raise DamagedCheckpointError(f"{name}.safetensors is missing")
+    state = _state(data, path)
+    if state.position.step and not tensors["optimizer"]:
+        raise DamagedCheckpointError("optimizer.safetensors is empty")
+    _check_shapes(parameters, tensors["optimizer"], "optimizer")
+    if averaged:
+        _check_shapes(parameters, tensors["average"], "average")
+    return tensors, state
 
 
 def _state(data: dict[str, Any], path: Path) -> RunState:
@@ -104,9 +112,8 @@ def _state(data: dict[str, Any], path: Path) -> RunState:
     return state
 
 
-def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], file: str) -> None:
+def _check_shapes(parameters: dict[str, nn.Parameter], tensors: dict[str, Tensor], file: str) -> None:
     """Raise a DamagedCheckpointError for tensors that are not of this model's parameters."""
-    parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
         parameter = parameters.get(name.partition("/")[0])
         if parameter is None or tensor.shape not in (parameter.shape, torch.Size([])):

@@ -20,6 +20,7 @@ from heedful.presets.recipes import budget_recipe
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
+from heedful.training.parallel.layout import choose_layout, data_size
 from heedful.training.run_config import RunConfig
 
 # Each worker holds a gradient of its own.
@@ -47,7 +48,8 @@ def check_settings(run: RunConfig) -> None:
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
     device = choose_device(filled.training.machine.device)
-    if device.type != "cpu" and (filled.training.machine.workers or 1) > 1:
+    sharing = data_size(filled.training.parallel)
+    if device.type != "cpu" and (filled.training.machine.workers or 1) > 1 and sharing == 1:
         raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
     # A look at the model itself, without its memory: widths and heads must go together.
     model = filled.model
@@ -99,17 +101,19 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
     )
 
 
-def choose(run: RunConfig, data: PreparedJob) -> ResolvedRun:
-    """Fill in what the user left open."""
+def choose(run: RunConfig, data: PreparedJob, processes: int = 1) -> ResolvedRun:
+    """Fill in what the user left open, for a run of so many processes."""
     device = choose_device(run.settings.get("training", {}).get("machine", {}).get("device", "auto"))
     preset = run.preset or data.preset(_family(run.data, None, run.family), device)
     filled = fill_in(preset, run.settings)
     model = data.complete(filled.model)
     parameters = counted(FAMILIES[filled.family].build_without_memory(model))
     training = _with_limit(filled.training, data.num_tokens)
+    training = replace(training, parallel=choose_layout(training.parallel, processes, device.type))
     training = _with_machine(training, device)
     most = tokens_that_fit(model, parameters, device, training.machine.workers or 1)
     training = _with_batches(training, data.num_tokens, most)
+    check_parts(training)
     return ResolvedRun(filled.family, preset, model, training)
 
 
@@ -130,9 +134,29 @@ def _with_machine(training: TrainingConfig, device: torch.device) -> TrainingCon
     precision = machine.precision or ("bf16" if supports_bf16(device) else "fp32")
     cores = available_cores()
     workers = machine.workers or (min(cores, MOST_WORKERS) if device.type == "cpu" else 1)
+    if machine.workers is None:  # as many parts for every process
+        sharing = data_size(training.parallel)
+        workers = -(-workers // sharing) * sharing
     threads = machine.threads or max(1, cores // workers)
     machine = MachineConfig(device.type, workers, threads, precision)  # type: ignore[arg-type]
     return replace(training, machine=machine)
+
+
+def batches_per_step(training: TrainingConfig) -> int:
+    """How many batches, each of which fits into memory, make a step."""
+    sizes = training.batches
+    assert sizes.tokens_per_step is not None and sizes.tokens_per_batch is not None
+    return max(1, round(sizes.tokens_per_step / sizes.tokens_per_batch))
+
+
+def check_parts(training: TrainingConfig) -> None:
+    """Raise a UserError unless the processes can share the parts of a step evenly."""
+    parts, sharing = batches_per_step(training) * (training.machine.workers or 1), data_size(training.parallel)
+    if parts % sharing:
+        raise UserError(
+            f"a step of this run has {parts} part{'s' * (parts != 1)}, which {sharing} processes cannot share evenly: "
+            f"start as many as divide {parts}, or begin a run with training.machine.workers={sharing} in another folder"
+        )
 
 
 def step_tokens(tokens: int) -> int:

@@ -5,28 +5,31 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import filelock
 import torch
 
 from heedful.config import merge
 from heedful.errors import UserError
-from heedful.machine.devices import flushed_denormals
+from heedful.machine.devices import choose_device, flushed_denormals
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.storage import storage_error, writing
 from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings
+from heedful.training.config import ParallelConfig
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
+from heedful.training.parallel.rank_log import Both, RankLog
+from heedful.training.parallel.world import ALONE, Processes, World, started_by_launcher
 from heedful.training.resolve import asked_model_settings, check_settings
 from heedful.training.run_config import RunConfig
-from heedful.training.saved_run import SavedRun, new_run, reload_run, save_run
+from heedful.training.saved_run import SavedRun, new_run, reload_run, run_in_words, run_of_words, save_run
 
 
 class RunObserver(Observer, Protocol):
@@ -56,30 +59,84 @@ def train(run: RunConfig, observer: RunObserver | None = None) -> TrainingResult
     from heedful.training.display import display_on_stderr
 
     clock = Clock()
-    observer = observer or display_on_stderr()
     run = replace(run, settings=merge(run.data.base_settings(), run.settings))
     check_settings(run)
-    run.data.check()
+    world = _enter_world(run)
+    try:
+        return _train(run, observer or display_on_stderr(), clock, world)
+    finally:
+        world.leave()
+
+
+def _enter_world(run: RunConfig) -> World:
+    """The processes that a launcher has started for this run; without one, this process alone."""
+    if not started_by_launcher():
+        return ALONE
+    training = run.settings.get("training", {})
+    timeout = training.get("parallel", {}).get("timeout_seconds", ParallelConfig.timeout_seconds)
+    return Processes(choose_device(training.get("machine", {}).get("device", "auto")).type, timeout)
+
+
+def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) -> TrainingResult:
+    """The run, as one of its processes: the first looks after the folder, the others read what it has written."""
     out = Path(run.out)
-    with _locked(out), writing(out / "run"):
-        file = out / "run" / "config.json"
-        found = reload_run(run, file)  # first: what is refused must not touch the data
-        run, saved = found or (run, None)
-        expected = saved.data_key if saved else None
-        data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
-        observer.prepared(data.messages)
-        saved = saved or new_run(run, data)
-        config = data.model_config(saved.resolved.family, saved.resolved.model)
-        trainer = _trainer(run.data, data, saved, config, out, observer, clock)
-        save_run(run, saved, config, file)  # now that all fits together: what is refused leaves no run behind
-        resumed = trainer.resume()
-        if trainer.state.finished:
-            _mend_model_folder(trainer, out, observer)
-        observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
-        with _stop_on_signals(trainer), flushed_denormals():
-            finished = trainer.run()
-        if finished and (warning := trainer.limit.warning_of_preparation(trainer.state)):
-            observer.message(warning)
+    file = out / "run" / "config.json"
+    with ExitStack() as stack:
+        ready: list[tuple[RunConfig, SavedRun, PreparedJob]] = []
+
+        def prepare() -> None:
+            run.data.check()
+            stack.enter_context(_locked(out))
+            stack.enter_context(writing(out / "run"))
+            ready.append(_prepare(run, file, observer, world.size))
+
+        world.by_leader("prepare the data", prepare)
+        if world.size > 1:
+            log = RankLog(out / "run" / "logs" / f"rank-{world.rank}.log")
+            observer = cast(RunObserver, Both(observer, log) if world.leads else log)
+        told = world.share(run_in_words(ready[0][0], ready[0][1]) if ready else "")
+        run, saved, data = ready[0] if ready else _open_prepared(run, told, out, observer)
+        return _learn(run, saved, data, observer, clock, world)
+
+
+def _prepare(
+    run: RunConfig, file: Path, observer: RunObserver, processes: int
+) -> tuple[RunConfig, SavedRun, PreparedJob]:
+    """The run's choices and its data: those of an earlier start, or new ones, which are saved."""
+    found = reload_run(run, file, processes)  # first: what is refused must not touch the data
+    run, saved = found or (run, None)
+    expected = saved.data_key if saved else None
+    data = run.data.prepare(file.parent, asked_model_settings(run), observer.preparing, expected)
+    observer.prepared(data.messages)
+    return run, saved or new_run(run, data, processes), data
+
+
+def _open_prepared(
+    run: RunConfig, told: str, out: Path, observer: RunObserver
+) -> tuple[RunConfig, SavedRun, PreparedJob]:
+    """The same in another process than the first, by what that one tells of its choices."""
+    run, saved = run_of_words(run, told)
+    data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, saved.data_key)
+    return run, saved, data
+
+
+def _learn(
+    run: RunConfig, saved: SavedRun, data: PreparedJob, observer: RunObserver, clock: Clock, world: World
+) -> TrainingResult:
+    out = Path(run.out)
+    config = data.model_config(saved.resolved.family, saved.resolved.model)
+    trainer = _trainer(run.data, data, saved, config, out, observer, clock, world)
+    # Now that all fits together: what is refused leaves no run behind.
+    if world.leads:
+        save_run(run, saved, config, out / "run" / "config.json")
+    resumed = trainer.resume()
+    if trainer.state.finished and world.size == 1:
+        _mend_model_folder(trainer, out, observer)
+    observer.chosen(saved.choices, trainer.state.position.step if resumed else None)
+    with _stop_on_signals(trainer), flushed_denormals():
+        finished = trainer.run()
+    if finished and (warning := trainer.limit.warning_of_preparation(trainer.state)):
+        observer.message(warning)
     rank = trainer.state.best_rank
     return TrainingResult(out, finished, rank[-1] if rank else None)
 
@@ -134,6 +191,7 @@ def _trainer(
     out: Path,
     observer: RunObserver,
     clock: Clock,
+    world: World,
 ) -> Trainer[Any]:
     resolved, training = saved.resolved, saved.resolved.training
     if training.machine.threads:
@@ -153,7 +211,7 @@ def _trainer(
         training.seed,
     )
     task = data.task(model, learning)
-    return Trainer(model, task, training, out / "run", observer, clock, save, saved.extension)
+    return Trainer(model, task, training, out / "run", observer, clock, save, saved.extension, world)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from heedful.config import from_dict, read_json, to_dict
 from heedful.errors import UserError
@@ -13,10 +14,11 @@ from heedful.machine.devices import choose_device
 from heedful.model_folder import ModelConfig
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Choice, PreparedJob
-from heedful.training.description import describe, describe_extension
+from heedful.training.description import describe, describe_extension, with_layout
 from heedful.training.extension import Extension, check_extension
 from heedful.training.identity import refuse_changes, requested, with_saved_names
-from heedful.training.resolve import ResolvedRun, choose, fill_in
+from heedful.training.parallel.layout import choose_layout
+from heedful.training.resolve import ResolvedRun, check_parts, choose, fill_in
 from heedful.training.run_config import RunConfig
 
 
@@ -33,21 +35,23 @@ class SavedRun:
     extension: Extension | None = None
 
 
-def new_run(run: RunConfig, data: PreparedJob) -> SavedRun:
-    """A run that begins: its choices, made and described."""
-    resolved = choose(run, data)
+def new_run(run: RunConfig, data: PreparedJob, processes: int = 1) -> SavedRun:
+    """A run of so many processes that begins: its choices, made and described."""
+    resolved = choose(run, data, processes)
     return SavedRun(resolved, (*data.choices(), *describe(run, resolved)), data.key)
 
 
-def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
-    """The run that is to be continued, if there is one that was asked for in the same words, and its saved choices."""
+def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfig, SavedRun] | None:
+    """The run that is to be continued, if there is one that was asked for in the same words, and its saved choices.
+
+    It may go on with another number of processes, and another layout.
+    """
     if not file.exists():
         return None
     content, out = read_json(file), file.parent.parent
     try:
-        saved = from_dict(SavedRun, content["saved"])
+        saved = _saved_of(content)
         resolved = saved.resolved
-        resolved = replace(resolved, model=from_dict(FAMILY_SETTINGS[resolved.family], resolved.model))
         asked = {**content["requested"]}
         run = replace(run, data=with_saved_names(run.data, asked))
     except (UserError, KeyError, TypeError) as error:
@@ -57,14 +61,35 @@ def reload_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
         ) from None
     refuse_changes(asked, requested(run), run.data, out)
     choose_device(resolved.training.machine.device)  # it must be here too
-    saved = replace(saved, resolved=resolved)
-    limit = fill_in(resolved.preset, run.settings).training.limit
+    asked_for = fill_in(resolved.preset, run.settings).training
+    limit, training = asked_for.limit, resolved.training
+    layout = choose_layout(asked_for.parallel, processes, training.machine.device, training.parallel)
+    resolved = replace(resolved, training=replace(training, parallel=layout))
+    check_parts(resolved.training)
+    saved = replace(saved, resolved=resolved, choices=with_layout(saved.choices, resolved.training))
     if limit != resolved.training.limit:
         extension = check_extension(resolved.training.limit, limit, run.extend, out)
         training = replace(resolved.training, limit=limit)
         choices = describe_extension(saved.choices, training, extension)
         saved = replace(saved, resolved=replace(resolved, training=training), choices=choices, extension=extension)
     return run, saved
+
+
+def _saved_of(content: dict[str, Any]) -> SavedRun:
+    saved = from_dict(SavedRun, content["saved"])
+    model = from_dict(FAMILY_SETTINGS[saved.resolved.family], saved.resolved.model)
+    return replace(saved, resolved=replace(saved.resolved, model=model))
+
+
+def run_in_words(run: RunConfig, saved: SavedRun) -> str:
+    """A run's choices as text, for its other processes."""
+    return json.dumps({"requested": requested(run), "saved": to_dict(saved)})
+
+
+def run_of_words(run: RunConfig, text: str) -> tuple[RunConfig, SavedRun]:
+    """The run and its choices from what the first process tells of them."""
+    content = json.loads(text)
+    return replace(run, data=with_saved_names(run.data, content["requested"])), _saved_of(content)
 
 
 def save_run(run: RunConfig, saved: SavedRun, config: ModelConfig, file: Path) -> None:

@@ -156,16 +156,16 @@ def test_the_first_checkpoint_comes_early_and_little_is_ever_lost(tmp_path: Path
 def test_checkpoints_that_take_long_take_a_small_share_of_the_time(
     tmp_path: Path, clock: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training import loop
+    from heedful.training import replica
 
-    save, saved = loop.save_checkpoint, []
+    save, saved = replica.save_checkpoint, []
 
     def slow_save(*arguments: Any) -> Path:
         clock.seconds += 20.0
         saved.append(clock.seconds)
         return save(*arguments)
 
-    monkeypatch.setattr(loop, "save_checkpoint", slow_save)
+    monkeypatch.setattr(replica, "save_checkpoint", slow_save)
     task, started = SlowTask(clock, 6.0, lambda: 1.0), clock.seconds
     with pytest.raises(Killed):
         trainer(tmp_path, task, LimitConfig(steps=100_000), kill_at=900).run()

@@ -50,7 +50,11 @@ PAIRS_FOR_GAIN = 100
 
 @dataclass(frozen=True)
 class TranslationBatch:
-    """Sentence pairs as tensors: the decoder reads `target_BT`, and is to answer `labels_BT`."""
+    """Sentence pairs as tensors: the decoder reads `target_BT`, and is to answer `labels_BT`.
+
+    `real_N` are the places of the labels that are not padding, found where the batch is made: a step on another device
+    need not wait for their number.
+    """
 
     source_BS: Tensor
     source_lengths_B: Tensor
@@ -59,6 +63,12 @@ class TranslationBatch:
     num_targets: int
     num_real: int
     special_tokens: SpecialTokens
+    real_N: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.real_N is None:
+            real_N = (self.labels_BT.flatten() != self.special_tokens.pad).nonzero()[:, 0]
+            object.__setattr__(self, "real_N", real_N)
 
     @property
     def num_tokens(self) -> int:
@@ -84,6 +94,7 @@ class TranslationBatch:
             labels_BT=labels[:, :width],
             num_targets=targets,
             num_real=targets + int(lengths.sum()),
+            real_N=None,
         )
 
     def with_other_sources(self) -> TranslationBatch:
@@ -98,6 +109,7 @@ class TranslationBatch:
             source_lengths_B=self.source_lengths_B.to(device),
             target_BT=self.target_BT.to(device),
             labels_BT=self.labels_BT.to(device),
+            real_N=None if self.real_N is None else self.real_N.to(device),
         )
 
 
@@ -119,10 +131,10 @@ def collate(sources: list[Ids], targets: list[Ids], special: SpecialTokens = OWN
 def translation_loss(model: TranslationModel, batch: TranslationBatch, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over the real target tokens, with and without label smoothing."""
     hidden_BTD = model.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
-    labels = batch.labels_BT.flatten()
-    real = (labels != batch.special_tokens.pad).nonzero()[:, 0]
-    hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, real)
-    return output_cross_entropy(model.output, hidden_ND, labels[real], label_smoothing)
+    assert batch.real_N is not None
+    hidden_ND = hidden_BTD.flatten(0, 1).index_select(0, batch.real_N)
+    labels_N = batch.labels_BT.flatten().index_select(0, batch.real_N)
+    return output_cross_entropy(model.output, hidden_ND, labels_N, label_smoothing)
 
 
 def token_log_probabilities(model: TranslationModel, batch: TranslationBatch) -> list[Tensor]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
@@ -64,7 +64,7 @@ def whole_tensors(
 ) -> Iterator[tuple[str, Tensor]]:
     """Each tensor as a whole, in all processes, which must ask for them together; one at a time."""
     for name, tensor in tensors.items():
-        placement = placements.get(name, REPLICATED)
+        placement = placements.get(name.partition("/")[0], REPLICATED)  # moments are named after their parameter
         if not isinstance(tensor, DTensor):
             yield name, tensor.detach()
             continue
@@ -80,10 +80,16 @@ def whole_tensors(
 
 @torch.no_grad()
 def fill_from_whole(
-    model: nn.Module, whole: Mapping[str, Tensor], placements: Mapping[str, Placement], mesh: DeviceMesh
+    tensors: Mapping[str, Tensor],
+    whole: Mapping[str, Tensor],
+    placements: Mapping[str, Placement],
+    mesh: DeviceMesh,
 ) -> None:
-    """Put whole tensors, which every process has, into the parameters of a model that is spread."""
-    for name, parameter in model.named_parameters():
-        local = local_tensor(parameter)
-        for piece in pieces_of(parameter, placements.get(name, REPLICATED), mesh):
+    """Put whole tensors, which every process has, into those of a model that is spread."""
+    for name, tensor in tensors.items():
+        local = local_tensor(tensor)
+        if not isinstance(tensor, DTensor):
+            local.copy_(whole[name])
+            continue
+        for piece in pieces_of(tensor, placements.get(name, REPLICATED), mesh):
             piece.of(local).copy_(piece.in_whole(whole[name]))

@@ -1,0 +1,93 @@
+"""Starting the processes of a run on one machine, as torchrun would."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+# How long processes have to end by themselves after one of them has failed.
+GRACE_SECONDS = 10.0
+
+
+def run_processes(count: int, arguments: Sequence[str]) -> int:
+    """Run the command `heedful` with these arguments in so many processes, and give the exit code of the run."""
+    from torch._C._distributed_c10d import TCPStore
+
+    # Held by this process, which outlives them all; the port is one that is free.
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
+    shared = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(store.port),
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
+    if sys.platform == "linux":  # all are on this machine, whatever its name stands for
+        shared["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
+    command = [sys.executable, "-m", "heedful", *arguments]
+    processes = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdin=None if rank == 0 else subprocess.DEVNULL,
+        )
+        for rank in range(count)
+    ]
+    with _passing_on_signals(processes):
+        try:
+            return _wait(processes)
+        finally:
+            _end(processes)
+
+
+@contextmanager
+def _passing_on_signals(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """A terminal sends Ctrl-C to all processes; what is sent to this one alone is passed on, and acted on by them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def pass_on(number: int, frame: object) -> None:
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGTERM, pass_on)
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
+    """The first exit code that tells of a failure, else that of the first process, once all have ended."""
+    failed_at: float | None = None
+    while True:
+        codes = [process.poll() for process in processes]
+        if None not in codes:
+            break
+        if failed_at is None and any(code not in (None, 0, 130) for code in codes):
+            failed_at = time.monotonic()
+        if failed_at is not None and time.monotonic() - failed_at > GRACE_SECONDS:
+            break
+        time.sleep(0.05)
+    _end(processes)
+    ends = [process.wait() for process in processes]
+    first = ends[0] or next((code for code in ends if code not in (0, 130)), 0)
+    return 128 - first if first < 0 else first
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        if process.poll() is None:
+            process.kill()

@@ -1,0 +1,213 @@
+"""The processes of a run: who this one is among them, and what they tell each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.errors import UserError
+
+# How long a process waits, once another one has failed, to hear from the others where they are.
+GRACE_SECONDS = 3.0
+
+
+class World:
+    """A run of one process, which agrees with itself; `Processes` is one of several."""
+
+    rank, size, local_rank = 0, 1, 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process decides, writes and speaks for all."""
+        return self.rank == 0
+
+    def first(self, value: float | None) -> float | None:
+        """The value that the leading process has."""
+        return value
+
+    def any(self, flag: bool) -> bool:
+        """Whether it is so in any process."""
+        return flag
+
+    def sums(self, numbers: Sequence[int]) -> list[int]:
+        """The sums of numbers over all processes."""
+        return list(numbers)
+
+    def number_sums(self, numbers: list[float]) -> list[float]:
+        """The same of numbers that need not be whole."""
+        return numbers
+
+    def by_leader(self, what: str, work: Callable[[], Any]) -> None:
+        """Have the leading process do something that may take long, while the others wait."""
+        work()
+
+    def naming_failures(self) -> AbstractContextManager[None]:
+        """Turn what torch says when another process hangs or is gone into an error that names rank and step."""
+        return nullcontext()
+
+    def share(self, text: str) -> str:
+        """The text that the leading process has."""
+        return text
+
+    def at_step(self, step: int) -> None:
+        """Take note of the step that is computed, for errors to name."""
+
+    def leave(self) -> None:
+        """Say good-bye."""
+
+
+ALONE = World()
+
+
+def started_by_launcher() -> bool:
+    """Whether torchrun, or `--processes`, has started this process as one of several (or as one that could be)."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+class Processes(World):
+    """One of several processes, which meet at the address that their launcher has put into the environment."""
+
+    def __init__(self, device_type: str, timeout_seconds: float) -> None:
+        import torch.distributed as dist
+        from torch.distributed.rendezvous import rendezvous
+
+        self.timeout = timeout_seconds
+        self.step = 0
+        self._led = 0
+        self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        backend = "gloo"
+        if device_type == "cuda":
+            torch.cuda.set_device(self.local_rank)
+            backend = "cpu:gloo,cuda:nccl"
+        limit = timedelta(seconds=timeout_seconds)
+        self.store, self.rank, self.size = next(iter(rendezvous("env://", timeout=limit)))
+        dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
+
+    def first(self, value: float | None) -> float | None:
+        import torch.distributed as dist
+
+        shared = torch.tensor([float("nan") if value is None else float(value)], dtype=torch.float64)
+        with self.naming_failures():
+            dist.broadcast(shared, 0)
+        return None if bool(shared.isnan()) else shared.item()
+
+    def any(self, flag: bool) -> bool:
+        return self.sums([int(flag)])[0] > 0
+
+    def sums(self, numbers: Sequence[int]) -> list[int]:
+        return self._sums(torch.tensor(numbers, dtype=torch.int64))
+
+    def number_sums(self, numbers: list[float]) -> list[float]:
+        return self._sums(torch.tensor(numbers, dtype=torch.float64))
+
+    def _sums(self, shared: Tensor) -> list[Any]:
+        import torch.distributed as dist
+
+        with self.naming_failures():
+            dist.all_reduce(shared)
+        return shared.tolist()
+
+    def by_leader(self, what: str, work: Callable[[], Any]) -> None:
+        """The others wait for as long as the leading process shows that it is alive."""
+        self._led += 1
+        done = f"led/{self._led}"
+        if not self.leads:
+            self._follow(what, done)
+            return
+        try:
+            with self._beating():
+                work()
+        except BaseException as error:
+            self.store.set(done, f"failed: {error}")
+            raise
+        self.store.set(done, "done")
+
+    def share(self, text: str) -> str:
+        self._led += 1
+        if self.leads:
+            self.store.set(f"shared/{self._led}", text)
+        return self.store.get(f"shared/{self._led}").decode()
+
+    @contextmanager
+    def _beating(self) -> Iterator[None]:
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(min(1.0, self.timeout / 5)):
+                self.store.add("beats", 1)
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _follow(self, what: str, done: str) -> None:
+        beats, heard = -1, time.monotonic()
+        while True:
+            try:
+                self.store.wait([done], timedelta(seconds=max(1.0, self.timeout / 5)))
+                break
+            except RuntimeError as error:
+                if "imeout" not in str(error):
+                    raise self._gone(f"the connection was lost ({_first_line(error)})") from None
+            now = self.store.add("beats", 0)
+            if now != beats:
+                beats, heard = now, time.monotonic()
+            elif time.monotonic() - heard > self.timeout:
+                raise UserError(
+                    f"rank {self.rank} has waited for {self.timeout:g} s for rank 0, which was to {what} after step "
+                    f"{self.step}, and has heard nothing of it (training.parallel.timeout_seconds)"
+                )
+        answer = self.store.get(done).decode()
+        if answer != "done":
+            raise UserError(answer)
+
+    def at_step(self, step: int) -> None:
+        self.step = step
+
+    @contextmanager
+    def naming_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            text = str(error)
+            if not any(word in text for word in ("imed out", "imeout", "onnection", "losed", "eset by peer", "gloo")):
+                raise
+            raise self._gone(_first_line(error)) from None
+
+    def _gone(self, reason: str) -> UserError:
+        """Those who notice say so: who does not is the one that hangs, or is gone."""
+        silent = "another process"
+        try:
+            self.store.set(f"noticed/{self.rank}", str(self.step))
+            time.sleep(GRACE_SECONDS)
+            missing = [rank for rank in range(self.size) if not self.store.check([f"noticed/{rank}"])]
+            if missing:
+                silent = f"rank {', '.join(map(str, missing))}"
+        except RuntimeError:  # the store went with the process that held it
+            silent = "rank 0"
+        return UserError(
+            f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
+            "goes on from the last checkpoint"
+        )
+
+    def leave(self) -> None:
+        import torch.distributed as dist
+
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0][:160]

@@ -1,0 +1,127 @@
+"""A whole model in this process, as it is trained, saved and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Generic, Protocol
+
+from torch import nn
+
+from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.tasks.task import AnyBatch, Task
+from heedful.training.averaging import MovingAverage, mean_of_files
+from heedful.training.checkpoint import save_checkpoint
+from heedful.training.config import TrainingConfig
+from heedful.training.gradients import ParallelGradients
+from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors
+from heedful.training.parallel.layout import data_size, is_sharded
+from heedful.training.parallel.world import World
+from heedful.training.parts import Parts
+from heedful.training.recovery import restore_checkpoint
+from heedful.training.run_state import RunState
+from heedful.training.step import TrainingStep
+
+
+class Learner(Protocol[AnyBatch]):
+    """What the loop asks of a model that learns, wherever it lies."""
+
+    # This process, or the group of those that split layers with it, among so many that take parts of a step.
+    place: int
+    places: int
+    # Whether all processes must compute as many parts.
+    in_step: bool
+    # Threads that have the memory and the settings of training.
+    pool: ThreadPoolExecutor
+
+    def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
+        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+
+    def clip(self) -> float:
+        """Scale the gradients down, if so set; give the norm they had."""
+
+    def update(self, step: int, rate: float) -> None:
+        """Take the step."""
+
+    def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
+        """The model of the task has the weights that are measured and kept; all processes come here together."""
+
+    def save(self, folder: Path, state: RunState) -> None:
+        """Write a checkpoint."""
+
+    def restore(self, path: Path) -> RunState:
+        """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
+
+    def mean_of(self, checkpoints: list[Path]) -> AbstractContextManager[None]:
+        """The model has the mean of the weights of checkpoints inside the block."""
+
+
+class Replica(Generic[AnyBatch]):
+    """The model with its gradients, its optimizer and its moving average; other processes may have the same."""
+
+    in_step = False
+
+    def __init__(self, model: nn.Module, task: Task[AnyBatch], config: TrainingConfig, world: World) -> None:
+        self.model, self.config, self.world = model, config, world
+        machine = config.machine
+        assert machine.workers is not None and machine.threads is not None
+        self.place, self.places = world.rank, data_size(config.parallel)
+        step = TrainingStep(model, task.loss, bf16=machine.precision == "bf16")
+        workers = max(1, machine.workers // self.places)
+        self.gradients = ParallelGradients(step, workers, machine.threads, world)
+        self.pool = self.gradients.pool
+        self.optimizer = make_optimizer(model, config.optimizer)
+        self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
+
+    def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
+        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+        return self.gradients.compute(parts, targets, seed, on_split)
+
+    def clip(self) -> float:
+        """Scale the gradients down, if so set; give the norm they had."""
+        return float(clip_gradients(self.model, self.config.optimizer.clip_norm))
+
+    def update(self, step: int, rate: float) -> None:
+        """Take the step."""
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        self.optimizer.step()
+        if self.average:
+            self.average.update(step)
+
+    def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
+        """The model has the weights that are measured and kept."""
+        return self.average.in_place() if self.average and averaged else nullcontext()
+
+    def save(self, folder: Path, state: RunState) -> None:
+        """Write a checkpoint."""
+        if not self.world.leads:
+            return
+        tensors = {"model": parameter_tensors(self.model)}
+        tensors["optimizer"] = optimizer_tensors(self.model, self.optimizer)
+        if self.average:
+            tensors["average"] = self.average.tensors
+        save_checkpoint(folder, state.position.step, tensors, state.to_dict())
+
+    def restore(self, path: Path) -> RunState:
+        """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
+        return restore_checkpoint(path, self.model, self.optimizer, self.average)
+
+    @contextmanager
+    def mean_of(self, checkpoints: list[Path]) -> Iterator[None]:
+        """The model has the mean of the weights of checkpoints inside the block."""
+        last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
+        load_parameters(self.model, mean_of_files([path / "model.safetensors" for path in checkpoints]))
+        yield
+        load_parameters(self.model, last)
+
+
+def make_learner(model: nn.Module, task: Task[Any], config: TrainingConfig, world: World) -> Learner[Any]:
+    """The model as its layout asks: whole in every process, or spread over them."""
+    if not is_sharded(config.parallel):
+        return Replica(model, task, config, world)
+    from heedful.training.parallel.sharded import Sharded
+
+    return Sharded(model, task, config, world)

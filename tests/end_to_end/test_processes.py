@@ -1,0 +1,169 @@
+"""A run in several processes is the run in one."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+STEPS = 6
+SETTINGS = [
+    "model.width=32",
+    "model.encoder={num_layers=1, dropout=0.2, attention={num_heads=2, dropout=0.1}, feed_forward={inner_width=46}}",
+    "model.decoder={num_layers=1, dropout=0.2, attention={num_heads=2}, feed_forward={inner_width=46, dropout=0.1}}",
+    "training.batches={tokens_per_step=600, tokens_per_batch=300}",
+    "training.saving={validations=2, checkpoint_seconds=0.0}",
+    "training.machine={workers=2, threads=1}",
+    "training.ema_decay=0.9",
+]
+Command = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, make_sentences) -> Path:
+    path = tmp_path_factory.mktemp("processes")
+    lines = make_sentences(300, seed=11)
+    (path / "a.en").write_text("\n".join(lines) + "\n")
+    (path / "a.de").write_text("\n".join(line.upper() for line in lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def command(folder: Path) -> Command:
+    def build(out: str, *more: str, steps: int = STEPS) -> list[str]:
+        files = ["--source", folder / "a.en", "--target", folder / "a.de", "--out", folder / out]
+        sets = [f"--set={setting}" for setting in SETTINGS]
+        arguments = ["train", "translation", *map(str, files), *sets, "--steps", str(steps), *more]
+        return [sys.executable, "-m", "heedful", *arguments]
+
+    return build
+
+
+def finish(command: list[str], code: int = 0) -> str:
+    result = subprocess.run(command, capture_output=True, timeout=240, stdin=subprocess.DEVNULL)
+    assert result.returncode == code, result.stderr.decode()[-3000:]
+    return result.stderr.decode()
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses(out: Path) -> list[tuple[str, int, float]]:
+    return [(row["kind"], row["step"], row["loss"]) for row in rows(out)]
+
+
+@pytest.fixture(scope="module")
+def alone(command: Command, folder: Path) -> Path:
+    finish(command("alone"))
+    return folder / "alone"
+
+
+def test_two_processes_give_the_bits_of_one(command: Command, alone: Path, folder: Path) -> None:
+    shown = finish(command("two", "--processes", "2"))
+    assert "2: replicate 2" in shown and "exact sums" in shown
+    assert shown.count("done:") == 1
+    assert losses(folder / "two") == losses(alone)
+    for file in ("model.safetensors", f"run/checkpoints/step-{STEPS:09d}/optimizer.safetensors"):
+        assert (folder / "two" / file).read_bytes() == (alone / file).read_bytes()
+    steps = [json.loads(line) for line in (folder / "two" / "run/logs/rank-1.log").read_text().splitlines()]
+    assert [row["step"] for row in steps if row["kind"] == "step"] == [*range(1, STEPS + 1)]
+
+
+@pytest.mark.slow
+def test_torchrun_is_the_same_command(command: Command, alone: Path, folder: Path) -> None:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    finish([*launcher, *command("torchrun")[1:]])
+    assert losses(folder / "torchrun") == losses(alone)
+
+
+@pytest.mark.parametrize("axis", ["shard", pytest.param("tensor", marks=pytest.mark.slow)])
+def test_a_model_that_is_spread_gives_the_losses_of_one(command: Command, alone: Path, folder: Path, axis: str) -> None:
+    finish(command(axis, "--processes", "2", "--set", f"training.parallel.{axis}=2"))
+    for one, other in zip(rows(alone), rows(folder / axis), strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        assert one.get("examples") == other.get("examples")
+    assert load_file(folder / axis / "model.safetensors").keys() == load_file(alone / "model.safetensors").keys()
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_in_another_number_of_processes_and_layout(command: Command, folder: Path) -> None:
+    finish(command("long", steps=60))
+    shard, tensor = ("--set=training.parallel.shard=2",), ("--set=training.parallel.tensor=2",)
+    stopped_after(command("changing", "--processes", "2", *shard, steps=60), folder / "changing", 4)
+    stopped_after(command("changing", "--processes", "2", *tensor, steps=60), folder / "changing", 12)
+    stopped_after(command("changing", "--processes", "4", *shard, *tensor, steps=60), folder / "changing", 20)
+    finish(command("changing", steps=60))
+    for one, other in zip(rows(folder / "long"), rows(folder / "changing"), strict=True):
+        assert (one["kind"], one["step"]) == (other["kind"], other["step"])
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+
+
+def stopped_after(command: list[str], out: Path, step: int) -> None:
+    """SIGTERM, as a scheduler sends it, saves and ends all processes."""
+    metrics, deadline = out / "run" / "metrics.jsonl", time.monotonic() + 120
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        while not metrics.exists() or metrics.read_text().count('"train"') < step:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, b"stopped and saved" in told) == (130, True), told.decode()[-2000:]
+
+
+def process_of(out: Path, rank: int, step: int) -> int:
+    """The process of a rank, once it has logged a step after its last start."""
+    log, deadline = out / "run" / "logs" / f"rank-{rank}.log", time.monotonic() + 120
+    while time.monotonic() < deadline:
+        found = (
+            [json.loads(line) for line in log.read_text().splitlines(True) if line.endswith("\n")]
+            if log.exists()
+            else []
+        )
+        if found and found[-1].get("step", 0) >= step:
+            return int(next(row["process"] for row in reversed(found) if row["kind"] == "start"))
+        time.sleep(0.005)
+    raise AssertionError("no such step was logged")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process for a while")
+def test_a_process_that_hangs_ends_the_run_with_an_error_that_names_it(command: Command, folder: Path) -> None:
+    more = ("--processes", "2", "--set", "training.parallel.timeout_seconds=3")
+    with subprocess.Popen(
+        command("hung", *more, steps=5000), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    ) as process:
+        hung = process_of(folder / "hung", 1, 3)
+        os.kill(hung, signal.SIGSTOP)
+        told = process.communicate(timeout=100)[1].decode()
+    assert process.returncode == 2, told[-2000:]
+    assert re.search(r"heedful: rank 1 did not answer at step \d+ \(noticed by rank 0", told), told[-2000:]
+    with pytest.raises(ProcessLookupError):
+        os.kill(hung, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_process_is_started_again_and_the_run_is_the_quiet_one(command: Command, folder: Path) -> None:
+    finish(command("quiet", steps=300))
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=3"]
+    process = subprocess.Popen([*launcher, *command("killed", steps=300)[1:]], stderr=subprocess.DEVNULL)
+    for rank, step in ((1, 20), (0, 60)):
+        os.kill(process_of(folder / "killed", rank, step), signal.SIGKILL)
+    assert process.wait(200) == 0
+    assert losses(folder / "killed") == losses(folder / "quiet")
+
+
+def test_what_cannot_be_is_told_once_in_one_line(command: Command, folder: Path) -> None:
+    told = finish(command("wrong", "--processes", "2", "--set", "training.parallel.shard=3"), 2)
+    assert told.count("heedful: training.parallel asks for shard 3 = 3 processes, but there are 2") == 1
+    assert not (folder / "wrong" / "run" / "config.json").exists()
+    told = finish(command("alone", "--processes", "3"), 2)
+    assert "a step of this run has 4 parts, which 3 processes cannot share evenly" in told

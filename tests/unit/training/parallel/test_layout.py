@@ -1,0 +1,52 @@
+import pytest
+
+from heedful.errors import UserError
+from heedful.training.config import ParallelConfig
+from heedful.training.parallel.layout import choose_layout, is_sharded
+
+
+def axes(config: ParallelConfig) -> tuple[int | None, ...]:
+    return config.replicate, config.shard, config.tensor
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "chosen"),
+    [
+        ({}, 1, (1, 1, 1)),
+        ({}, 6, (6, 1, 1)),
+        ({"shard": 2}, 6, (3, 2, 1)),
+        ({"tensor": 3}, 6, (2, 1, 3)),
+        ({"replicate": 1}, 6, (1, 6, 1)),
+        ({"replicate": 1, "shard": 2}, 6, (1, 2, 3)),
+        ({"replicate": 1, "shard": 2, "tensor": 3}, 6, (1, 2, 3)),
+    ],
+)
+def test_what_is_not_asked_for_is_filled_in(asked: dict[str, int], size: int, chosen: tuple[int, ...]) -> None:
+    layout = choose_layout(ParallelConfig(**asked), size, "cpu")
+    assert axes(layout) == chosen
+    assert layout.reduce == ("fast" if is_sharded(layout) else "exact")
+
+
+def test_sums_are_exact_only_where_every_process_has_the_whole_model_on_a_cpu() -> None:
+    assert choose_layout(ParallelConfig(), 2, "cuda").reduce == "fast"
+    assert is_sharded(choose_layout(ParallelConfig(reduce="fast"), 2, "cpu"))
+    assert not is_sharded(choose_layout(ParallelConfig(), 2, "cpu"))
+    with pytest.raises(UserError, match='reduce is "exact", which goes with replicate alone'):
+        choose_layout(ParallelConfig(shard=2, reduce="exact"), 2, "cpu")
+
+
+def test_what_does_not_go_with_the_number_of_processes_is_told() -> None:
+    with pytest.raises(UserError, match="asks for shard 3 = 3 processes, but there are 2: start 3"):
+        choose_layout(ParallelConfig(shard=3), 2, "cpu")
+    with pytest.raises(UserError, match="asks for replicate 1 x shard 1 x tensor 2 = 2 processes, but there are 4"):
+        choose_layout(ParallelConfig(replicate=1, shard=1, tensor=2), 4, "cpu")
+    with pytest.raises(UserError, match="but there is 1"):
+        choose_layout(ParallelConfig(tensor=2), 1, "cpu")
+
+
+def test_a_run_that_goes_on_keeps_its_layout_unless_another_is_asked_for() -> None:
+    before = choose_layout(ParallelConfig(shard=2), 4, "cpu")
+    assert axes(choose_layout(ParallelConfig(), 4, "cpu", before)) == (2, 2, 1)
+    assert axes(choose_layout(ParallelConfig(tensor=2), 4, "cpu", before)) == (2, 1, 2)
+    alone = choose_layout(ParallelConfig(), 1, "cpu", before)
+    assert axes(alone) == (1, 1, 1) and not is_sharded(alone)
