@@ -14,7 +14,7 @@ from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.training.parallel.apply import make_mesh, parallelize
 from heedful.training.step import TrainingStep
 
-STACK = {"num_layers": 3, "norm": "pre", "dropout": 0.1, "attention": {"num_heads": 4}}
+STACK = {"num_layers": 2, "norm": "pre", "dropout": 0.1, "attention": {"num_heads": 4}}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "translation": (
         "encoder_decoder",
@@ -22,7 +22,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             "vocabulary_size": 997,
             "width": 40,
             "max_length": 31,
-            "encoder": {**STACK, "num_layers": 2},
+            "encoder": {**STACK, "num_layers": 1},
             "decoder": STACK,
         },
     ),

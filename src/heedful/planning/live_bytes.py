@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -31,12 +32,15 @@ class _Block:
 
 @dataclass
 class LiveBytes(TorchDispatchMode):
-    """While it is entered, follows all tensors that are made, on any device and also without memory."""
+    """While it is entered, follows all tensors that are made, on any device and also without memory.
 
-    axes: dict[str, str] = field(default_factory=dict)
+    `axes` has, by the name of a process group, the axis that it lies along and its number of processes.
+    """
+
+    axes: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.begin()
 
     def begin(self) -> None:
@@ -91,7 +95,7 @@ class LiveBytes(TorchDispatchMode):
         if any(issubclass(each, DTensor) for each in types):
             return NotImplemented  # what it makes of the call comes by here
         kwargs = kwargs or {}
-        if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta | _is_fake(args[0]):
+        if function is torch.ops.aten._local_scalar_dense.default and isinstance(args[0], FakeTensor):
             return 1  # a look at a value that is not there: whatever asks is told yes
         result = function(*args, **kwargs)
         tensors = [each for each in tree_leaves(result) if isinstance(each, Tensor)]
@@ -127,16 +131,15 @@ class LiveBytes(TorchDispatchMode):
 
     def _count(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """Add up what this process sends in a collective operation, if that is done by rings."""
-        group = _group(args, kwargs)
-        if group is None or group.group_name not in self.axes:
+        group = next((each for each in _group_names(args, kwargs) if each in self.axes), None)
+        if group is None:
             return
-        name, size = function._schema.name, group.size()
+        name, (axis, size) = function._schema.name, self.axes[group]
         tensors = [each for each in tree_leaves(args) if isinstance(each, Tensor)]
         whole = max(each.numel() * each.element_size() for each in tensors)
         if "_c10d_functional" in name and "all_gather" in name:
             whole *= size  # given is a share of what is made
         rounds = 2 if "allreduce" in name or "all_reduce" in name else 1
-        axis = self.axes[group.group_name]
         self.sent[axis] = self.sent.get(axis, 0) + rounds * whole * (size - 1) // size
 
     def peak(self) -> dict[str, int]:
@@ -152,21 +155,14 @@ class LiveBytes(TorchDispatchMode):
         return at_most
 
 
-def _is_fake(tensor: Tensor) -> bool:
-    from torch._subclasses.fake_tensor import FakeTensor
-
-    return isinstance(tensor, FakeTensor)
-
-
 def _local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def _group(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The process group among the arguments of an operation: as an object, or by its name."""
+def _group_names(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[str]:
+    """What among the arguments of an operation may name its process group."""
     for each in [*args, *kwargs.values()]:
         if isinstance(each, torch.ScriptObject) and "ProcessGroup" in str(each._type()):
-            return dist.ProcessGroup.unbox(each)
-        if isinstance(each, str) and each in dist.distributed_c10d._world.pg_names.values():
-            return dist.distributed_c10d._resolve_process_group(each)
-    return None
+            yield dist.ProcessGroup.unbox(each).group_name
+        elif isinstance(each, str):
+            yield each

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,16 +21,19 @@ from heedful.models.unfilled import Unfilled
 from heedful.planning.layouts import Layout
 from heedful.planning.live_bytes import LiveBytes
 from heedful.planning.planned_device import RealTables, fused_attention, planned_device
-from heedful.planning.shape import shape_of
+from heedful.planning.shape import shape_of, with_layers
 from heedful.planning.subject import Subject
 from heedful.tasks.cross_entropy import linear_cross_entropy, output_cross_entropy
-from heedful.training.averaging import MovingAverage
 from heedful.training.config import ParallelConfig
 from heedful.training.optimizer import make_optimizer
 from heedful.training.parallel.apply import AXES as MESH_AXES
 from heedful.training.parallel.apply import make_mesh, parallelize
+from heedful.training.parallel.sharded import ShardedAverage
 from heedful.training.parallel.sharded_gradients import ShardedGradients
 from heedful.training.step import TrainingStep
+
+# Every second layer may differ.
+FEW_LAYERS = 2
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def measure_step(subject: Subject, layout: Layout, device: torch.device) -> tupl
 def _without_memory(device: torch.device) -> Iterator[None]:
     with ExitStack() as entered:
         entered.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-        entered.enter_context(RealTables())
+        entered.enter_context(RealTables())  # type: ignore[no-untyped-call]
         # Torch has threads for the devices that it knew when a first gradient was computed in this process.
         entered.enter_context(torch.autograd.set_multithreading_enabled(False))
         if device.type != "cpu":
@@ -93,11 +96,11 @@ class Rehearsal:
             with Unfilled(sys.maxsize):  # nothing depends on the values
                 self.model: nn.Module = FAMILIES[subject.family].build(subject.model)
             self.batch = full_batch(subject, layout.sequences)
-        step = TrainingStep(self.model.train(), _loss)
+        step: TrainingStep[Any] = TrainingStep(self.model.train(), _loss)
         parallelize(step, self.model, mesh, parallel_config(layout), bf16=subject.precision == "bf16")
         self.gradients: ShardedGradients[Any] = ShardedGradients(step, mesh)
         self.optimizer = make_optimizer(self.model, training.optimizer)
-        self.average = MovingAverage(self.model, training.ema_decay) if training.ema_decay else None
+        self.average = ShardedAverage(self.model, training.ema_decay) if training.ema_decay else None
         self.clip_norm = training.optimizer.clip_norm
         # From the second part on, the gradients of those before it are there: two parts are like any more.
         self.parts = min(layout.parts, 2)
@@ -117,6 +120,13 @@ class Rehearsal:
         self.optimizer.step()
         if self.average:
             self.average.update(1)
+
+    def first_update(self) -> None:
+        """Let the optimizer make what it makes in its first step."""
+        for parameter in self.model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        self.update()
+        self.optimizer.zero_grad()
 
     def counted_step(self, live: LiveBytes) -> None:
         """Take a step while its bytes are counted by kind."""
@@ -138,13 +148,16 @@ class Rehearsal:
 
 
 def _counted(subject: Subject, layout: Layout, mesh: DeviceMesh) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes of the second of two steps.
+    """Bytes of a step that is not the first.
 
-    The first makes the optimizer's state, and lets torch work out once how each operation is spread.
+    Torch works out once how each operation is spread, for which it makes tensors too: a model of few layers has all
+    operations but those of the update, which take all parameters at once, and takes a step before.
     """
+    few = replace(subject, model=with_layers(subject.family, subject.model, FEW_LAYERS))
+    live = LiveBytes({mesh.get_group(axis).group_name: (axis, mesh[axis].size()) for axis in MESH_AXES})
+    Rehearsal(few, layout, mesh).counted_step(live)
     rehearsal = Rehearsal(subject, layout, mesh)
-    live = LiveBytes({mesh.get_group(axis).group_name: axis for axis in MESH_AXES})
-    rehearsal.counted_step(live)
+    rehearsal.first_update()
     rehearsal.counted_step(live)
     sent = {axis: live.sent.get(axis, 0) * layout.parts // rehearsal.parts for axis in MESH_AXES}
     return live.peak(), sent

@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import torch
 
 from heedful.planning.layouts import Layout
 from heedful.planning.parameters import ModelParameters, Share
 from heedful.planning.shape import ModelShape, StackShape
-from heedful.tasks.cross_entropy import ELEMENTS_PER_PIECE, FEWEST_PIECE_ROWS
+from heedful.tasks.cross_entropy import rows_per_piece
 
 FULL = 4  # bytes of a number that is held, summed over GPUs, or part of the loss
-# A GPU computes so many times as many logits at a time as a CPU does.
-LARGER_PIECES = 32
 # The activation of a feed-forward network keeps so many tensors of its inner width for its gradient.
 KEPT_INSIDE = {"relu": 1, "gelu": 2, "gelu_tanh": 2, "silu": 2, "swiglu": 4}
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Bytes of a number in blocks, and of one in the mask of a dropout."""
-
-    block: int
-    mask: int = 1
-
-
 def memory_of(
-    shape: ModelShape, parameters: ModelParameters, layout: Layout, numbers: Numbers, average: bool
+    shape: ModelShape, parameters: ModelParameters, layout: Layout, size: int, average: bool
 ) -> dict[str, int]:
-    """Bytes by kind at the moment with the most of them: in the loss, in the backward pass of the last block, or at its
-    end."""
+    """Bytes by kind at the moment with the most of them; a number in a block takes `size` bytes.
+
+    That moment is in the loss, in the backward pass of the last block, or at its end.
+    """
     held, others = parameters.held(layout), parameters.others_share(layout)
     always = {"parameters": FULL * held, "optimizer": (2 + average) * FULL * held}
     before = FULL * held if layout.parts > 1 else 0  # gradients of earlier parts
     blocks = parameters.block_shares(layout)
     kept = layout.sequences * sum(
-        count * kept_by_block(stack, layout, numbers) for (count, _), stack in zip(blocks, shape.stacks, strict=True)
+        count * kept_by_block(stack, layout, size) for (count, _), stack in zip(blocks, shape.stacks, strict=True)
     )
     kept *= layout.parts if layout.pipeline > 1 else 1  # all parts pass a stage before the first comes back
     last = shape.stacks[-1]
-    whole_block = layout.sequences * block_activations(last, layout.tensor, numbers)
+    whole_block = layout.sequences * block_activations(last, layout.tensor, size)
     rows = FULL * layout.sequences * shape.targets * shape.width
     stream = FULL * layout.sequences * last.length * shape.width
     table = FULL * shape.classes * shape.width // layout.tensor
     gathered = FULL * others.gathered
     again = whole_block if layout.recompute else 0
-    inside = _block_gradients(last, layout, numbers)
-    buffers = _block_buffers([share for _, share in blocks], numbers)
-    moments = [
+    inside = _block_gradients(last, layout, size)
+    buffers = _block_buffers([share for _, share in blocks], size)
+    moments: list[dict[str, int]] = [
         {
-            "activations": kept + stream + 6 * rows + table + _piece(shape, layout),
+            "activations": kept + stream + 4 * rows + table + _piece(shape, layout),
             "gradients": before,
             "buffers": gathered,
         },
         {"activations": kept + table + 3 * stream + again + inside, "gradients": before, "buffers": gathered + buffers},
         {"activations": 2 * stream + 2 * table, "gradients": FULL * held, "buffers": 2 * gathered},
     ]
-    return {**always, **max(moments, key=lambda each: sum(each.values()))}
+    most = max(moments, key=lambda each: sum(each.values()))
+    return {**always, **most}
 
 
-def block_activations(stack: StackShape, tensor: int, numbers: Numbers) -> int:
+def block_activations(stack: StackShape, tensor: int, size: int) -> int:
     """Bytes that a block keeps of one sequence between the passes."""
     config, length, memory = stack.config, stack.length, stack.memory_length
-    size = numbers.block
     residuals = 1 + stack.attentions
     # Each residual connection keeps its input and the norm's output, with two statistics, and the dropout's mask.
-    token = residuals * (2 * size * stack.width + 8 + numbers.mask * stack.width * bool(config.dropout))
+    token = residuals * (2 * size * stack.width + 8 + stack.width * bool(config.dropout))
     heads = config.attention.num_heads
     queries, given = size * stack.heads_width // tensor, size * stack.values_width // tensor
     row = 4 * heads // tensor
@@ -84,28 +76,27 @@ def block_activations(stack: StackShape, tensor: int, numbers: Numbers) -> int:
     return total
 
 
-def kept_by_block(stack: StackShape, layout: Layout, numbers: Numbers) -> int:
+def kept_by_block(stack: StackShape, layout: Layout, size: int) -> int:
     """Bytes that a block keeps of one sequence until its gradient is computed."""
     if layout.recompute:
-        return numbers.block * stack.width * (stack.length + stack.memory_length)
-    return block_activations(stack, layout.tensor, numbers)
+        return size * stack.width * (stack.length + stack.memory_length)
+    return block_activations(stack, layout.tensor, size)
 
 
-def _block_gradients(stack: StackShape, layout: Layout, numbers: Numbers) -> int:
+def _block_gradients(stack: StackShape, layout: Layout, size: int) -> int:
     """Bytes of gradients by activations that are there at once inside a block: those of the feed-forward network."""
     inner = 2 * stack.projected_width // layout.tensor
-    return layout.sequences * stack.length * numbers.block * (inner + 2 * stack.width)
+    return layout.sequences * stack.length * size * (inner + 2 * stack.width)
 
 
-def _block_buffers(shares: list[Share], numbers: Numbers) -> int:
+def _block_buffers(shares: list[Share], size: int) -> int:
     """Bytes of a block's gathered parameters and their gradients, and of the next block's."""
     largest = max(share.gathered for share in shares)
-    gathered = 2 * numbers.block * largest
-    return gathered + (FULL + numbers.block) * largest
+    gathered = 2 * size * largest
+    return gathered + (FULL + size) * largest
 
 
 def _piece(shape: ModelShape, layout: Layout) -> int:
-    """Bytes of the logits that are computed at a time."""
+    """Bytes of the logits that are computed at a time on a GPU."""
     classes = -(-shape.classes // layout.tensor)
-    rows = min(layout.sequences * shape.targets, max(FEWEST_PIECE_ROWS, LARGER_PIECES * ELEMENTS_PER_PIECE // classes))
-    return FULL * rows * classes
+    return FULL * classes * rows_per_piece(layout.sequences * shape.targets, classes, torch.device("cuda"))

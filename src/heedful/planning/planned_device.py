@@ -51,7 +51,8 @@ class Stream:
 class _Module(backend_registration._DummyBackendModule):
     """What torch asks of the module of a device (`torch.planned`)."""
 
-    Stream, Event = Stream, Event
+    def __init__(self) -> None:
+        self.Stream, self.Event = Stream, Event
 
     def current_stream(self, device: Any = None) -> Stream:
         return Stream()
@@ -72,7 +73,7 @@ class _Module(backend_registration._DummyBackendModule):
 @cache
 def planned_device() -> torch.device:
     """The device, which torch knows by its name from now on; it takes the place for devices of other makers."""
-    backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())  # type: ignore[no-untyped-call]
+    backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
     return torch.device(NAME, 0)
 
 
@@ -80,11 +81,11 @@ def planned_device() -> torch.device:
 def fused_attention() -> Iterator[None]:
     """Let attention be that of a GPU's kernel, which keeps a number per row in place of the scores.
 
-    Left alone, torch writes attention out on a device that it does not know. The function itself is replaced, not
-    seen by a mode: activations that are computed again are computed in a thread where such a mode is not entered.
+    Left alone, torch writes attention out on a device that it does not know. The function itself is replaced: a mode
+    that sees its calls is left while gradients are computed, and with them activations for a second time.
     """
     before = F.scaled_dot_product_attention
-    F.scaled_dot_product_attention = _attend
+    F.scaled_dot_product_attention = _attend  # type: ignore[assignment]
     try:
         yield
     finally:

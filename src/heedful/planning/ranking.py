@@ -10,7 +10,7 @@ from heedful.errors import UserError
 from heedful.planning.flops import Flops, flops_of
 from heedful.planning.layouts import Layout, meshes
 from heedful.planning.measured import Measured
-from heedful.planning.memory import Numbers, memory_of
+from heedful.planning.memory import memory_of
 from heedful.planning.parameters import ModelParameters, parameters_of
 from heedful.planning.quantities import shown
 from heedful.planning.shape import ModelShape, shape_of
@@ -61,9 +61,9 @@ class Planner:
         return Planner(subject, shape, parameters_of(subject.family, subject.model), flops_of(shape))
 
     @property
-    def numbers(self) -> Numbers:
-        """The bytes of what blocks compute with."""
-        return Numbers(2 if self.subject.precision == "bf16" else 4)
+    def size(self) -> int:
+        """The bytes of a number that blocks compute with."""
+        return 2 if self.subject.precision == "bf16" else 4
 
     def ranked(self, gpus: int, hardware: Hardware) -> list[PlannedLayout]:
         """The layouts that fit, each with its fastest way to cut a step into parts; the fastest of all first.
@@ -100,8 +100,8 @@ class Planner:
     def planned(self, layout: Layout, hardware: Hardware) -> PlannedLayout:
         """What closed forms say of a layout."""
         average = bool(self.subject.training.ema_decay)
-        memory = memory_of(self.shape, self.parameters, layout, self.numbers, average)
-        sent = traffic_of(self.shape, self.parameters, layout, self.numbers.block)
+        memory = memory_of(self.shape, self.parameters, layout, self.size, average)
+        sent = traffic_of(self.shape, self.parameters, layout, self.size)
         part = layout.sequences * self.shape.tokens
         seconds = step_seconds(self.flops, part, layout, sent, hardware)
         return PlannedLayout(layout, memory, sent, layout.step_sequences() * self.shape.tokens, seconds)

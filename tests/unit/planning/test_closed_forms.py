@@ -50,8 +50,9 @@ def test_flops_are_what_torch_counts(name: str) -> None:
             answer.sum().backward()
     flops = flops_of(shape)
     assert forward.get_total_flops() == pytest.approx(3 * shape.tokens * flops.forward, rel=1e-9)
-    # The first layer has no gradient by its input where that is an image.
-    assert backward.get_total_flops() == pytest.approx(3 * shape.tokens * flops.backward, rel=0.02)
+    # The first layer of a vision model has no gradient by its input, the pixels.
+    pixels = 2 * shape.front if given.family == "vision" else 0
+    assert backward.get_total_flops() == pytest.approx(3 * (shape.tokens * flops.backward - pixels), rel=1e-9)
 
 
 def test_gpt3_takes_the_flops_that_were_published() -> None:
@@ -67,7 +68,7 @@ def test_layouts_use_all_gpus_and_divide_heads_and_layers() -> None:
     found = list(meshes(shape_of(given.family, given.model), given.family, 24))
     assert {layout.gpus for layout in found} == {24}
     assert {layout.tensor for layout in found} == {1, 2, 4}
-    assert {layout.pipeline for layout in found} == {1, 3}
+    assert {layout.pipeline for layout in found} == {1, 2}
     assert len(set(found)) == len(found)
     translation = subject("translation")
     assert {

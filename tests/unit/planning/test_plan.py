@@ -9,9 +9,12 @@ from click.testing import CliRunner
 
 from heedful.cli.main import cli
 from heedful.errors import UserError
+from heedful.model_folder import check_model_folder
 from heedful.planning.picture import picture
 from heedful.planning.plan import Plan, make_plan
 from heedful.planning.quantities import amount, shown
+from heedful.planning.subject import subject_of
+from heedful.planning.table import print_plan
 from heedful.planning.timing import Hardware
 from planned_subjects import subject
 
@@ -20,6 +23,8 @@ preset = "translation_tiny"
 [model]
 vocabulary_size = 997
 max_length = 61
+encoder = { num_layers = 1 }
+decoder = { num_layers = 1 }
 [training]
 machine = { precision = "fp32" }
 batches = { tokens_per_step = 4000 }
@@ -52,7 +57,7 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
-def test_a_settings_file_is_planned_as_json_and_as_a_table(tmp_path: Path) -> None:
+def test_a_settings_file_is_planned_as_json_and_drawn(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(CONFIG)
     options = [str(tmp_path / "run.toml"), "--gpus", "2", "--tokens", "1M"]
     picture_file = tmp_path / "plan.svg"
@@ -63,8 +68,19 @@ def test_a_settings_file_is_planned_as_json_and_as_a_table(tmp_path: Path) -> No
     assert first["measured"]["total"] == sum(first["measured"]["memory"].values())
     assert first["steps"] == -(-1_000_000 // first["tokens_per_step"])
     assert picture_file.read_text().startswith("<svg")
-    table = run(*options)
-    assert "activations" in table and "sent: replicate" in table and "assumed: each GPU computes at" in table
+
+
+def test_the_table_has_every_kind_and_axis(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+    print_plan(plan)
+    table = capsys.readouterr().out
+    for words in ("parameters", "activations", "sent: replicate", "assumed: each GPU computes at", "FLOPs per token"):
+        assert words in table
+
+
+def test_a_model_folder_is_planned_with_its_own_settings(untrained_model: Path) -> None:
+    found = subject_of(str(untrained_model))
+    assert found.family == "encoder_decoder" and found.model == check_model_folder(untrained_model).model
+    assert found.assumed == ("steps of 500,000 tokens",)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ def parallelize(
     processes build the same model, from the same seed, before this; afterwards each has its share of the parameters, as
     DTensors, and the names stay as they are. What is given are the placements of the parameters that are split over the
     tensor axis, which saving and gathering have to know. Gradients are summed over the processes, not averaged: the
-    loss is to be divided by what counts over all of them.
+    loss is to be divided by what counts over all of them. With `bf16`, blocks are gathered and compute in it; what is
+    held, summed over the processes and passed from block to block stays fp32, and so do embeddings and output layer.
 
     With a fake process group, fake tensors serve as well: the model is built under a FakeTensorMode and the step is
     called under it, while the mesh, and this call, come outside of it (they look at the mesh's own numbers).

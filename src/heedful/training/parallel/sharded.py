@@ -66,8 +66,9 @@ class Sharded(Generic[AnyBatch]):
         self.places = data_size(config.parallel)
         self.place = data.get_local_rank(0) * self.mesh["shard"].size() + data.get_local_rank(1)
         self.model = copy.deepcopy(model)
-        step: TrainingStep[AnyBatch] = TrainingStep(self.model, task.loss, bf16=machine.precision == "bf16")
-        self.placements = parallelize(step, self.model, self.mesh, config.parallel)
+        step: TrainingStep[AnyBatch] = TrainingStep(self.model, task.loss)
+        bf16 = machine.precision == "bf16"
+        self.placements = parallelize(step, self.model, self.mesh, config.parallel, bf16)
         self.step = step
         if not world.leads:
             for parameter in model.parameters():
