@@ -28,8 +28,11 @@ X86 = MACHINE in ("x86_64", "amd64") and sys.maxsize > 2**32
 # The end of a file's name -> the instructions that it may use, whatever machine it is compiled on.
 INSTRUCTIONS = {
     "_avx2": ["-mavx2", "-mfma"],
+    "_avx_vnni": ["-mavx2", "-mfma", "-mavxvnni"],
     "_avx512": [*(f"-mavx512{part}" for part in ("f", "bw", "vl", "dq", "vnni")), "-mavx2", "-mfma"],
 }
+# A compiler need not know this one, which is newer than the others: its file then has nothing in it.
+OPTIONAL = "-mavxvnni"
 COMPILING = ["-std=c++17", "-O3", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fvisibility=hidden"]
 COMPILING += ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"]
 COMPILING += [] if sys.platform == "win32" else ["-fPIC"]
@@ -53,6 +56,7 @@ PROBE = {
     "probe_avx2.cpp": "#include <immintrin.h>\n__m256 add(__m256 a, __m256 b) { return _mm256_fmadd_ps(a, b, b); }",
     "probe_avx512.cpp": "#include <immintrin.h>\n__m512i add(__m512i a) { return _mm512_dpbusd_epi32(a, a, a); }",
 }
+OPTIONAL_PROBE = "#include <immintrin.h>\n__m256i add(__m256i a) { return _mm256_dpbusd_avx_epi32(a, a, a); }"
 
 
 class NotBuiltError(Exception):
@@ -91,13 +95,27 @@ class Compiler:
     def compile(self, files: Sequence[Path], objects: Path, extra: Sequence[str] = ()) -> str:
         """Compile files to objects in a new folder, side by side: what the compiler has to say about them."""
         objects.mkdir()
+        known = {file: [*COMPILING, *self.known_instructions(file)] for file in files}
 
         def compile_one(file: Path) -> str:
-            options = [*COMPILING, *instructions(file), *extra]
-            return self.run(*options, "-c", file, "-o", objects / f"{file.stem}.o")
+            return self.run(*known[file], *extra, "-c", file, "-o", objects / f"{file.stem}.o")
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return "".join(pool.map(compile_one, files))
+
+    def known_instructions(self, file: Path) -> list[str]:
+        """The options for the instructions that a file may use, without what the compiler does not know."""
+        options = instructions(file)
+        if OPTIONAL not in options:
+            return options
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        probe = folder / "probe.cpp"
+        probe.write_text(OPTIONAL_PROBE, encoding="utf-8")
+        try:
+            self.run(*COMPILING, *options, "-c", probe, "-o", folder / "probe.o")
+        except NotBuiltError:
+            return [option for option in options if option != OPTIONAL]
+        return options
 
     def link(self, objects: Path, library: Path, options: Sequence[str]) -> None:
         """Link the objects of a folder."""

@@ -52,7 +52,7 @@ static int64_t reach(const Stack& stack) {
     return scheme == HEEDFUL_LEARNED || scheme == HEEDFUL_ROTARY ? stack.settings.position_rows : 1 << 24;
 }
 
-static void check_request(const heedful_decoder& decoder, const heedful_request& request) {
+static void check_request(heedful_decoder& decoder, const heedful_request& request) {
     const heedful_model& model = *decoder.model;
     const bool translates = model.decoder.has_cross;
     if (request.source_length < translates || request.prefix_length < 0 || request.longest < 0)
@@ -60,6 +60,7 @@ static void check_request(const heedful_decoder& decoder, const heedful_request&
     check_tokens(model, request.source, request.source_length);
     check_tokens(model, request.prefix, request.prefix_length);
     check_tokens(model, &request.first, 1);
+    check_own_tokens(model, request, decoder.named);
     if (request.prefix_length > request.longest) fail("a forced prefix is longer than its target may be");
     const int64_t target = int64_t(request.longest) + 1 + (translates ? 0 : request.source_length);
     if (translates && request.source_length > reach(model.encoder))
@@ -144,12 +145,15 @@ static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
 }
 
 static void fill(Group& group, Pool* pool) {
+    const heedful_model& model = *group.decoder->model;
     Sentence* taken[64];
     group.running.reserve(group.running.size + 64);
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
         // In the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
         group.decoder->set->prefill(group, pool, taken, count);
+        if (model.shortlist.used())
+            for (int i = 0; i < count; i++) taken[i]->gather_output(model.output);
         group.running.reserve(group.running.size + 64);
     }
 }
@@ -227,6 +231,8 @@ void start_decoder(heedful_decoder& decoder, heedful_model& model, const heedful
     if (!(o.temperature > 0) || !(o.top_p > 0) || !(o.top_p <= 1) || !isfinite(o.length_penalty) ||
         !(o.repetition_penalty > 0) || !isfinite(o.repetition_penalty) || !isfinite(o.temperature))
         fail("an option is out of range");
+    if (model.shortlist.used() && (o.no_repeat_ngram || o.repetition_penalty != 1.0))
+        fail("rules against repetition look at all tokens, and take no shortlist");
     decoder.model = &model;
     decoder.set = model.set;
     decoder.options = options;
@@ -263,6 +269,7 @@ void free_decoder(heedful_decoder& decoder) {
         group.logits.free();
         group.text.free();
         group.seen.free();
+        group.drawn_from.free();
         free_result(group.result);
         if (group.workspace) decoder.set->free_workspace(group.workspace);
     }
@@ -275,6 +282,7 @@ void free_decoder(heedful_decoder& decoder) {
     decoder.with_caches.free();
     decoder.unused.free();
     decoder.done.free();
+    decoder.named.free();
 }
 
 // Where the sentence of that index is under way.

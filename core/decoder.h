@@ -7,9 +7,10 @@
 
 namespace heedful {
 
+// A column of a row's logits stands for a token.
 struct Candidate {
     float logit;
-    int32_t token;
+    int32_t column;
 };
 
 // A row of a step, and the softmax over its logits: the largest logit, and the logarithm of the sum of
@@ -44,10 +45,12 @@ struct Group {
     Array<Sentence*> running;
     Array<StepRow> rows;
     Array<Candidate> candidates;  // [row][beam], the largest logit first
-    Array<float> logits;          // [row][vocabulary], where options need all of them
+    Array<float> logits;          // [row][column], where options need all of them
+    size_t logit_stride;          // from one of these rows to the next
     int64_t steps;  // of sentences, since the beginning
     Array<int32_t> text;          // what penalties look through, and the tokens in it
     Array<uint8_t> seen;
+    Array<Candidate> drawn_from;
     Result* result;  // what is being written of a sentence that is done
     int steps_gathered;
     char message[256];
@@ -57,7 +60,9 @@ struct Group {
 // The code for one instruction set.
 struct InstructionSet {
     const char* name;
-    int largest_weight;  // of int8
+    // The bits of the largest amount in a row, which sort as the numbers do.
+    uint32_t (*largest_amount)(const float* row, int width);
+    void (*pack_int8_row)(Linear&, int output, const float* row, float largest);
     Workspace* (*new_workspace)();
     void (*free_workspace)(Workspace*);
     // Computes what decoding needs of new sentences: the memory of an encoder, or the keys and values of a prompt.
@@ -75,10 +80,13 @@ const InstructionSet& instruction_set();
 
 // Search: gives every sentence its next tokens, from the candidates or the logits of a step.
 void advance(Group& group);
-// The likeliest tokens of a row of logits, the largest first, the lower id first among equals.
-int likeliest_of(const float* logits, int vocabulary, int count, Candidate* found);
-// A token drawn from a row of logits, by a uniform number.
-int32_t draw(const heedful_options& options, const float* logits, int vocabulary, double uniform);
+// The number of columns of a sentence's logits, and the token that one of them stands for.
+int num_columns(const heedful_model& model, const Sentence& sentence);
+int32_t token_of(const heedful_model& model, const Sentence& sentence, int column);
+// The columns of the largest logits of a row, the largest first, the first one first among equals.
+int likeliest_of(const float* logits, int columns, int count, Candidate* found);
+// A column drawn from a row of logits, by a uniform number; `from` is memory to work in.
+int draw(const heedful_options& options, const float* logits, int columns, double uniform, Array<Candidate>& from);
 void write_result(const heedful_options& options, Sentence& sentence, Result& result);
 bool is_done(const heedful_options& options, Sentence& sentence);
 // The row of the best hypothesis under way, and the tokens of a row.
@@ -107,4 +115,5 @@ struct heedful_decoder {
     int running;       // sentences that groups have
     bool failed;       // some sentences are between two steps
     int64_t deadline;  // in milliseconds; 0 for one step
+    heedful::Array<uint8_t> named;  // tokens of a request's shortlist, while it is checked
 };

@@ -1,27 +1,19 @@
-// One token of every sentence: prefilling, the way of the new tokens through the decoder, and the candidates.
+// One token of every sentence: prefilling, and the way of the new tokens through the decoder.
 #pragma once
 
-#include "stacks.h"
+#include "logits.h"
 
 namespace heedful {
 namespace ISA {
 
-// Columns of logits that are computed at a time, for all rows.
-constexpr int LOGIT_TILE = 256;
-
-struct DecodingWork : StackWork {
+struct DecodingWork : LogitWork {
     Array<float> masks, window_masks;
     Array<Visible> self_visible, window_visible, cross_visible;
-    Array<float> tile, tile_peaks, tile_sums;
-    Array<Candidate> part_candidates;
-    Array<int> part_counts;
 
     void free() {
-        StackWork::free();
-        for (Array<float>* each : {&masks, &window_masks, &tile, &tile_peaks, &tile_sums}) each->free();
+        LogitWork::free();
+        for (Array<float>* each : {&masks, &window_masks}) each->free();
         for (Array<Visible>* each : {&self_visible, &window_visible, &cross_visible}) each->free();
-        part_candidates.free();
-        part_counts.free();
     }
 };
 
@@ -149,15 +141,6 @@ inline void look_around(DecodingWork& work, const Stack& stack, Group& group) {
     }
 }
 
-// The rows of each sentence, one sentence after another.
-template <typename Function> inline void for_each_sentence(Group& group, Function&& function) {
-    for (size_t first = 0, last; first < group.rows.size; first = last) {
-        Sentence& sentence = *group.rows[first].sentence;
-        for (last = first; last < group.rows.size && group.rows[last].sentence == &sentence;) last++;
-        function(sentence, first, static_cast<int>(last - first));
-    }
-}
-
 inline void step_blocks(DecodingWork& work, const Stack& stack, Group& group, Rows x, int width) {
     const int rows = static_cast<int>(group.rows.size), query_row = stack.query_row();
     const size_t key_row = stack.key_row(), value_row = stack.value_row();
@@ -202,154 +185,6 @@ inline void step_blocks(DecodingWork& work, const Stack& stack, Group& group, Ro
     if (stack.final_norm.weight)
         for (int row = 0; row < rows; row++)
             normalise_row(x[row], width, stack.final_norm, stack.settings.norm_epsilon, x[row]);
-}
-
-// Keeps the largest logits, the lower token first among equals.
-inline void insert(Candidate* best, int& count, int most, Candidate found) {
-    int place = count < most ? count++ : most - 1;
-    for (; place > 0 && best[place - 1].logit < found.logit; place--) best[place] = best[place - 1];
-    best[place] = found;
-}
-
-// The largest logits of a part of a row, whose first column has the number `first`.
-inline void collect(const float* logits, int first, int columns, Candidate* best, int& count, int most) {
-    for (int i = 0; i < columns; i += LANES) {
-        const float limit = count < most ? -INFINITY : best[most - 1].logit;
-        Floats x = load_rest(logits, i, columns);
-        uint32_t found = above(x, broadcast(limit));
-        if (columns - i < LANES) found &= (1u << (columns - i)) - 1;
-        for (; found; found &= found - 1) {
-            const int place = i + __builtin_ctz(found);
-            if (count == most && !(logits[place] > best[most - 1].logit)) continue;
-            insert(best, count, most, {logits[place], first + place});
-        }
-    }
-}
-
-// The largest of some logits, and the sum of exp(logit - largest).
-inline void softmax_part(const float* logits, int columns, float* peak, float* total) {
-    Floats most = broadcast(-INFINITY), sums = broadcast(0.0f);
-    int i = 0;
-    for (; i + LANES <= columns; i += LANES) most = largest(most, load(logits + i));
-    float top = largest(most);
-    for (int k = i; k < columns; k++) top = logits[k] > top ? logits[k] : top;
-    const Floats shift = broadcast(top);
-    for (i = 0; i + LANES <= columns; i += LANES) sums = sums + exponential(load(logits + i) - shift);
-    float rest = 0.0f;
-    for (int k = i; k < columns; k++) rest += expf(logits[k] - top);
-    *peak = top;
-    *total = sum(sums) + rest;
-}
-
-// Tiles of logits that one thread computes, one after another.
-struct LogitTiles {
-    DecodingWork* work;
-    Group* group;
-    const heedful_model* model;
-    Quantized bytes;
-    Rows x;
-    int rows, tiles, parts, beam;
-    size_t room;  // of tile rows
-    bool keep, collects;  // all logits; the candidates
-};
-
-// Special tokens but the end are never chosen, nor is the end before the shortest length.
-inline void forbid(const heedful_settings& s, const StepRow& row, float* logits, int first, int columns) {
-    const bool early = row.sentence->length < row.sentence->shortest;
-    for (int32_t id : {s.pad, s.start, s.mask, early ? s.end : -1})
-        if (id >= first && id < first + columns && (id != s.end || early)) logits[id - first] = -INFINITY;
-}
-
-inline void logit_tiles(void* all_tiles, int part) {
-    const LogitTiles& all = *static_cast<LogitTiles*>(all_tiles);
-    const heedful_settings& s = all.model->settings;
-    const Linear& output = all.model->output;
-    const int first_tile = all.tiles * part / all.parts, last_tile = all.tiles * (part + 1) / all.parts;
-    const size_t stride = all.keep ? size_t(s.vocabulary) : LOGIT_TILE;
-    for (int tile = first_tile; tile < last_tile; tile++) {
-        const int first = tile * LOGIT_TILE, columns = s.vocabulary - first < LOGIT_TILE ? s.vocabulary - first : LOGIT_TILE;
-        float* logits = all.keep ? all.group->logits.data + first : all.work->tile.data + part * all.room;
-        const int panel = first / PANEL, last_panel = panel + (columns + PANEL - 1) / PANEL;
-        if (output.bytes)
-            int8_panels(output, all.bytes, all.rows, panel, last_panel, {logits, stride, Then::STORE});
-        else
-            fp32_panels(output, all.x.data, all.x.stride, all.rows, panel, last_panel, {logits, stride, Then::STORE});
-        for (int row = 0; row < all.rows; row++) {
-            float* own = logits + row * stride;
-            softmax_part(own, columns, all.work->tile_peaks.data + size_t(row) * all.tiles + tile,
-                         all.work->tile_sums.data + size_t(row) * all.tiles + tile);
-            StepRow& each = all.group->rows[row];
-            if (each.wanted >= first && each.wanted < first + columns) each.wanted_logit = own[each.wanted - first];
-            forbid(s, each, own, first, columns);
-            if (!all.collects) continue;
-            const size_t place = size_t(part) * all.rows + row;
-            collect(own, first, columns, all.work->part_candidates.data + place * all.beam,
-                    all.work->part_counts[place], all.beam);
-        }
-    }
-}
-
-// Joins what the parts found: the softmax in the order of the tiles, candidates in the order of tokens.
-inline void join_parts(const LogitTiles& all) {
-    Group& group = *all.group;
-    for (int row = 0; row < all.rows; row++) {
-        StepRow& each = group.rows[row];
-        const float* peaks = all.work->tile_peaks.data + size_t(row) * all.tiles;
-        const float* sums = all.work->tile_sums.data + size_t(row) * all.tiles;
-        each.peak = peaks[0];
-        for (int tile = 1; tile < all.tiles; tile++) each.peak = peaks[tile] > each.peak ? peaks[tile] : each.peak;
-        float total = 0.0f;
-        for (int tile = 0; tile < all.tiles; tile++) total += sums[tile] * expf(peaks[tile] - each.peak);
-        each.log_sum = logf(total);
-        each.num_candidates = 0;
-        // A logit that is NaN or infinite makes NaN of the sum.
-        if (!isfinite(each.log_sum)) fail("the model's scores are not numbers");
-        if (!all.collects) continue;
-        Candidate* best = group.candidates.data + size_t(row) * all.beam;
-        for (int part = 0; part < all.parts; part++) {
-            const size_t place = size_t(part) * all.rows + row;
-            for (int i = 0; i < all.work->part_counts[place]; i++) {
-                const Candidate& found = all.work->part_candidates[place * all.beam + i];
-                if (each.num_candidates == all.beam && !(found.logit > best[all.beam - 1].logit)) break;
-                insert(best, each.num_candidates, all.beam, found);
-            }
-        }
-    }
-}
-
-inline void find_candidates(DecodingWork& work, Group& group, const heedful_model& model, Rows x) {
-    const heedful_options& options = group.decoder->options;
-    LogitTiles all = {};
-    all.work = &work;
-    all.group = &group;
-    all.model = &model;
-    all.x = x;
-    all.rows = static_cast<int>(group.rows.size);
-    all.tiles = (model.settings.vocabulary + LOGIT_TILE - 1) / LOGIT_TILE;
-    all.beam = options.beam;
-    all.collects = chooses_by_candidates(options);
-    all.keep = !all.collects || options.keep_logits;
-    const bool divided = work.pool && model.output.weight_bytes() >= WORTH_DIVIDING;
-    all.parts = divided ? (2 * work.threads() < all.tiles ? 2 * work.threads() : all.tiles) : 1;
-    all.room = size_t(all.rows) * LOGIT_TILE;
-    if (model.output.bytes) all.bytes = quantized(work, model.output, x, all.rows);
-    work.tile_peaks.reserve(size_t(all.rows) * all.tiles);
-    work.tile_sums.reserve(size_t(all.rows) * all.tiles);
-    if (all.keep)
-        group.logits.reserve(size_t(all.rows) * model.settings.vocabulary);
-    else
-        work.tile.reserve(all.parts * all.room);
-    if (all.collects) {
-        work.part_candidates.reserve(size_t(all.parts) * all.rows * all.beam);
-        work.part_counts.size = 0;
-        work.part_counts.resize(size_t(all.parts) * all.rows);
-        group.candidates.reserve(size_t(all.rows) * all.beam);
-    }
-    if (divided)
-        work.pool->run(logit_tiles, &all, all.parts);
-    else
-        logit_tiles(&all, 0);
-    join_parts(all);
 }
 
 inline void step(Group& group, Pool* pool) {

@@ -14,7 +14,7 @@ inline void free_workspace(Workspace* workspace) {
 }
 
 inline InstructionSet make_instruction_set(const char* name) {
-    return {name, LARGEST_WEIGHT, new_workspace, free_workspace, prefill, step, score, encode};
+    return {name, largest_amount, pack_int8_row, new_workspace, free_workspace, prefill, step, score, encode};
 }
 
 }  // namespace ISA

@@ -15,6 +15,7 @@ namespace heedful {
 extern const InstructionSet portable_set;
 #if defined(HEEDFUL_X86)
 extern const InstructionSet avx2_set, avx512_set;
+extern const InstructionSet* const avx_vnni_set;
 #endif
 
 void add_requests(heedful_decoder& decoder, const heedful_request* requests, int count);
@@ -28,6 +29,7 @@ static const InstructionSet* named(const char* name) {
     if (!strcmp(name, "portable")) return &portable_set;
 #if defined(HEEDFUL_X86)
     if (!strcmp(name, "avx2") && processor().avx2) return &avx2_set;
+    if (!strcmp(name, "avx-vnni") && processor().avx_vnni) return avx_vnni_set;
     if (!strcmp(name, "avx512-vnni") && processor().avx512_vnni) return &avx512_set;
 #endif
     return nullptr;
@@ -38,7 +40,7 @@ static const InstructionSet* chosen = nullptr;
 
 const InstructionSet& instruction_set() {
     const InstructionSet* found = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-    for (const char* name : {"avx512-vnni", "avx2", "portable"})
+    for (const char* name : {"avx512-vnni", "avx-vnni", "avx2", "portable"})
         if (!found) __atomic_store_n(&chosen, found = named(name), __ATOMIC_RELAXED);
     return *found;
 }
@@ -90,6 +92,10 @@ heedful_model* heedful_model_new(const heedful_settings* settings) {
 int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes, const void* data,
                       uint64_t bytes) {
     return guarded([&] { put_tensor(*model, name, type, shape, axes, data, bytes); });
+}
+
+int heedful_model_shortlist(heedful_model* model, const int32_t* frequent, int count) {
+    return guarded([&] { set_shortlist(*model, frequent, count); });
 }
 
 int heedful_model_finish(heedful_model* model) {
@@ -193,8 +199,8 @@ int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count
     const Sentence& sentence = *group->running[place];
     if (!sentence.length || count < 1) return 0;
     const int parent = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)].parent;
-    const int vocabulary = decoder->model->settings.vocabulary;
-    count = count < vocabulary ? count : vocabulary;
+    const int columns = num_columns(*decoder->model, sentence);
+    count = count < columns ? count : columns;
     int found = 0;
     guarded([&] {
         Array<Candidate> best = {};
@@ -202,9 +208,9 @@ int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count
         for (size_t row = 0; row < group->rows.size; row++) {
             const StepRow& each = group->rows[row];
             if (each.sentence != &sentence || each.row != parent) continue;
-            found = likeliest_of(group->logits.data + row * vocabulary, vocabulary, count, best.data);
+            found = likeliest_of(group->logits.data + row * group->logit_stride, columns, count, best.data);
             for (int i = 0; i < found; i++) {
-                tokens[i] = best[i].token;
+                tokens[i] = token_of(*decoder->model, sentence, best[i].column);
                 scores[i] = each.log_probability(best[i].logit);
             }
         }

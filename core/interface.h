@@ -12,7 +12,7 @@
 #define HEEDFUL_API extern "C" __attribute__((visibility("default")))
 #endif
 
-enum { HEEDFUL_ABI_VERSION = 1 };
+enum { HEEDFUL_ABI_VERSION = 2 };
 
 enum heedful_activation { HEEDFUL_RELU, HEEDFUL_GELU, HEEDFUL_GELU_TANH, HEEDFUL_SILU, HEEDFUL_SWIGLU };
 enum heedful_positions {
@@ -50,11 +50,13 @@ struct heedful_options {
     int32_t beam, nbest, min_length, sampling, top_k, keep_logits, no_repeat_ngram, threads, sentences;
 };
 
+// `shortlist` has the tokens besides the frequent ones that the target may have, in a model with a shortlist.
 struct heedful_request {
     int64_t index;
     const int32_t* source;
     const int32_t* prefix;
-    int32_t source_length, prefix_length, first, longest;
+    const int32_t* shortlist;
+    int32_t source_length, prefix_length, shortlist_length, first, longest;
     uint64_t seed, number;
 };
 
@@ -72,6 +74,9 @@ HEEDFUL_API const char* heedful_error(void);
 HEEDFUL_API heedful_model* heedful_model_new(const heedful_settings* settings);
 HEEDFUL_API int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes,
                                   const void* data, uint64_t bytes);
+// Lets the output layer of a translation model compute, when it decodes, no more than these tokens and those of each
+// request; the first one is the end. It comes before the model is finished.
+HEEDFUL_API int heedful_model_shortlist(heedful_model* model, const int32_t* frequent, int count);
 HEEDFUL_API int heedful_model_finish(heedful_model* model);
 HEEDFUL_API void heedful_model_free(heedful_model* model);
 

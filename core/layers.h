@@ -5,7 +5,7 @@
 
 #include "memory.h"
 #include "model.h"
-#include "products.h"
+#include "quantizing.h"
 #include "threads.h"
 
 namespace heedful {

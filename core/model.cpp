@@ -232,37 +232,19 @@ static float number_at(const void* data, int type, size_t place) {
     }
 }
 
-// One row of a tensor as floats, all of them finite.
-static void read_row(const char* name, const void* data, int type, size_t first, int count, float* row) {
+// One row of a tensor as floats, all of them finite; gives the largest amount among them.
+static float read_row(const InstructionSet& set, const char* name, const void* data, int type, size_t first, int count,
+                      float* row) {
     if (type == HEEDFUL_F32)
         memcpy(row, static_cast<const char*>(data) + 4 * first, size_t(count) * 4);
     else
         for (int i = 0; i < count; i++) row[i] = number_at(data, type, first + i);
-    uint32_t most = 0;
-    for (int i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, row + i, 4);
-        bits &= 0x7fffffffu;
-        most = bits > most ? bits : most;
-    }
-    if (most >= 0x7f800000u)
+    const uint32_t bits = set.largest_amount(row, count);
+    if (bits >= 0x7f800000u)
         fail("%.80s holds a number that is infinite or NaN: the weights are damaged, or training diverged", name);
-}
-
-static void pack_int8_row(Linear& linear, int output, const float* row, int largest_weight) {
-    float largest = 0.0f;
-    for (int k = 0; k < linear.inputs; k++) largest = fmaxf(largest, fabsf(row[k]));
-    // Of what is smaller than this no scale is left; it becomes zeros.
-    const float scale = largest > 1e-36f ? largest / static_cast<float>(largest_weight) : 1.0f;
-    linear.scales[output] = scale;
-    int8_t* panel = linear.bytes + size_t(output / PANEL) * PANEL * linear.byte_stride();
-    int32_t sum = 0;
-    for (int k = 0; k < linear.inputs; k++) {
-        int whole = static_cast<int>(nearbyintf(row[k] / scale));
-        sum += whole;
-        panel[size_t(k / GROUP) * PANEL * GROUP + (output % PANEL) * GROUP + k % GROUP] = static_cast<int8_t>(whole);
-    }
-    linear.weight_sums[output] = sum;
+    float largest;
+    memcpy(&largest, &bits, sizeof largest);
+    return largest;
 }
 
 static void pack_fp32_row(Linear& linear, int output, const float* row) {
@@ -275,10 +257,10 @@ template <typename T> static void make_zeros(T*& memory, size_t count) {
     if (!memory) memory = new_zeros<T>(count);
 }
 
-// `largest_weight` is that of int8, or 0 for fp32.
-static void put_linear(Linear& linear, const char* name, int type, const void* data, int largest_weight) {
+static void put_linear(const heedful_model& model, Linear& linear, const char* name, int type, const void* data) {
+    const bool int8 = model.settings.int8;
     const size_t padded = size_t(linear.panels()) * PANEL;
-    if (largest_weight) {
+    if (int8) {
         if (linear.inputs > 1 << 16) fail("%s has %d inputs, too many for int8", name, linear.inputs);
         make_zeros(linear.bytes, padded * linear.byte_stride());
         make_zeros(linear.scales, padded);
@@ -289,8 +271,12 @@ static void put_linear(Linear& linear, const char* name, int type, const void* d
     float* row = new_zeros<float>(linear.inputs);
     int failed = guarded([&] {
         for (int output = 0; output < linear.outputs; output++) {
-            read_row(name, data, type, size_t(output) * linear.inputs, linear.inputs, row);
-            largest_weight ? pack_int8_row(linear, output, row, largest_weight) : pack_fp32_row(linear, output, row);
+            const size_t first = size_t(output) * linear.inputs;
+            const float largest = read_row(*model.set, name, data, type, first, linear.inputs, row);
+            if (int8)
+                model.set->pack_int8_row(linear, output, row, largest);
+            else
+                pack_fp32_row(linear, output, row);
         }
     });
     free_zeros(row);
@@ -315,23 +301,27 @@ void put_tensor(heedful_model& model, const char* name, int type, const int64_t*
     if (!fits) fail("%.80s has another shape than the settings say", name);
     if (bytes != count * static_cast<uint64_t>(SIZES[type])) fail("%.80s has %llu bytes, not those of its shape", name, (unsigned long long)bytes);
     if (found->linear) {
-        put_linear(*found->linear, name, type, data, model.settings.int8 ? model.set->largest_weight : 0);
+        put_linear(model, *found->linear, name, type, data);
     } else {
         const int64_t row = found->shape[found->axes - 1];
         float** to = found->plain ? found->plain : found->bias_of;
         make_zeros(*to, rounded_up(count, PANEL));
         for (uint64_t first = 0; first < count; first += row)
-            read_row(name, data, type, first, static_cast<int>(row), *to + first);
+            read_row(*model.set, name, data, type, first, static_cast<int>(row), *to + first);
     }
     found->found = true;
 }
 
 void finish_model(heedful_model& model) {
+    if (model.ready) return;
     for (const Expected& each : model.expected)
         if (!each.found) fail("%.90s is missing", each.name);
     make_sinusoids(model, model.encoder);
     make_sinusoids(model, model.decoder);
     if (!model.decoder.owns_embedding) model.decoder.embedding = model.encoder.embedding;
+    Shortlist& shortlist = model.shortlist;
+    if (shortlist.used())
+        shortlist.output.gather(model.output, shortlist.frequent.data, static_cast<int>(shortlist.frequent.size));
     model.ready = true;
 }
 
@@ -369,6 +359,7 @@ void free_model(heedful_model& model) {
     free_stack(model.decoder);
     for (Linear* linear : {&model.output, &model.pooler, &model.transform, &model.convolution}) free_linear(*linear);
     free_norm(model.transform_norm);
+    model.shortlist.free();
     model.expected.free();
 }
 

@@ -4,6 +4,7 @@
 #include "interface.h"
 #include "linear.h"
 #include "memory.h"
+#include "shortlist.h"
 
 namespace heedful {
 
@@ -78,6 +79,7 @@ struct heedful_model {
     heedful::Stack encoder, decoder;
     heedful::Linear output, pooler, transform, convolution;
     heedful::Norm transform_norm;
+    heedful::Shortlist shortlist;
     heedful::Array<heedful::Expected> expected;
     bool ready;
     // The code that computes with it: weights are packed for its products.

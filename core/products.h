@@ -4,8 +4,7 @@
 // A result is a sum over the inputs in their order, whatever the number of rows or columns computed beside it.
 #pragma once
 
-#include "linear.h"
-#include "vectors.h"
+#include "int8_sums.h"
 
 namespace heedful {
 namespace ISA {
@@ -44,98 +43,6 @@ inline void finish(const Linear& linear, const Output& output, int row, int pane
     y = activated(y, output.then);
     count >= PANEL ? store(to, y) : store_first(to, y, count);
 }
-
-// Products of int8. Weights become whole numbers up to LARGEST_WEIGHT, and values up to LARGEST_VALUE, to which a zero
-// point is added, so that they are bytes without a sign. Sums are exact, whatever the order.
-#if defined(__AVX512VNNI__)
-constexpr int LARGEST_WEIGHT = 127, LARGEST_VALUE = 127, ZERO_POINT_BITS = 7;
-constexpr int INT8_PANELS = 4;
-
-template <int ROWS, int PANELS>
-inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weights, int groups,
-                      int32_t (*found)[ROWS][PANEL]) {
-    __m512i sums[PANELS][ROWS];
-    UNROLLED for (int p = 0; p < PANELS; p++) UNROLLED for (int row = 0; row < ROWS; row++) sums[p][row] =
-        _mm512_setzero_si512();
-    for (int group = 0; group < groups; group++) {
-        __m512i columns[PANELS];
-        UNROLLED for (int p = 0; p < PANELS; p++) columns[p] =
-            _mm512_loadu_si512(weights + (size_t(p) * groups + group) * PANEL * GROUP);
-        UNROLLED for (int row = 0; row < ROWS; row++) {
-            int32_t four;
-            memcpy(&four, values + row * stride + group * GROUP, GROUP);
-            const __m512i value = _mm512_set1_epi32(four);
-            UNROLLED for (int p = 0; p < PANELS; p++) sums[p][row] =
-                _mm512_dpbusd_epi32(sums[p][row], value, columns[p]);
-        }
-    }
-    // By way of memory: indexed by loops that are not unrolled, the sums would not have stayed in registers.
-    UNROLLED for (int p = 0; p < PANELS; p++) UNROLLED for (int row = 0; row < ROWS; row++)
-        _mm512_storeu_si512(found[p][row], sums[p][row]);
-}
-#elif defined(__AVX2__)
-// Without an instruction of their own, products are added in 16 bits, four of them at most: 4 x 127 x 63 is what fits.
-constexpr int LARGEST_WEIGHT = 63, LARGEST_VALUE = 63, ZERO_POINT_BITS = 6;
-constexpr int INT8_PANELS = 1;
-
-inline __m256i four_values(const uint8_t* values) {
-    int32_t four;
-    memcpy(&four, values, GROUP);
-    return _mm256_set1_epi32(four);
-}
-
-template <int ROWS, int PANELS>
-inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weights, int groups,
-                      int32_t (*found)[ROWS][PANEL]) {
-    static_assert(PANELS == 1, "half a panel takes all registers");
-    const __m256i ones = _mm256_set1_epi16(1);
-    for (int half = 0; half < 2; half++) {
-        const __m256i* columns = reinterpret_cast<const __m256i*>(weights) + half;
-        __m256i sums[ROWS];
-        UNROLLED for (int row = 0; row < ROWS; row++) sums[row] = _mm256_setzero_si256();
-        int group = 0;
-        for (; group + 2 <= groups; group += 2) {
-            const __m256i first = _mm256_loadu_si256(columns + 2 * group);
-            const __m256i second = _mm256_loadu_si256(columns + 2 * group + 2);
-            UNROLLED for (int row = 0; row < ROWS; row++) {
-                const uint8_t* from = values + row * stride + group * GROUP;
-                __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16(four_values(from), first),
-                                                 _mm256_maddubs_epi16(four_values(from + GROUP), second));
-                sums[row] = _mm256_add_epi32(sums[row], _mm256_madd_epi16(pairs, ones));
-            }
-        }
-        if (group < groups)
-            UNROLLED for (int row = 0; row < ROWS; row++) {
-                __m256i pairs = _mm256_maddubs_epi16(four_values(values + row * stride + group * GROUP),
-                                                     _mm256_loadu_si256(columns + 2 * group));
-                sums[row] = _mm256_add_epi32(sums[row], _mm256_madd_epi16(pairs, ones));
-            }
-        UNROLLED for (int row = 0; row < ROWS; row++)
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(found[0][row]) + half, sums[row]);
-    }
-}
-#else
-constexpr int LARGEST_WEIGHT = 127, LARGEST_VALUE = 127, ZERO_POINT_BITS = 7;
-constexpr int INT8_PANELS = 1;
-
-template <int ROWS, int PANELS>
-inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weights, int groups,
-                      int32_t (*found)[ROWS][PANEL]) {
-    memset(found, 0, sizeof(int32_t) * PANELS * ROWS * PANEL);
-    for (int group = 0; group < groups; group++) {
-        // As 16 bits, the four inputs of an output side by side: what compilers have vectors for.
-        int16_t columns[PANEL * GROUP];
-        for (int i = 0; i < PANEL * GROUP; i++) columns[i] = weights[size_t(group) * PANEL * GROUP + i];
-        for (int row = 0; row < ROWS; row++) {
-            const uint8_t* four = values + row * stride + group * GROUP;
-            const int16_t a = four[0], b = four[1], c = four[2], d = four[3];
-            for (int i = 0; i < PANEL; i++)
-                found[0][row][i] += a * columns[4 * i] + b * columns[4 * i + 1] + c * columns[4 * i + 2] +
-                                    d * columns[4 * i + 3];
-        }
-    }
-}
-#endif
 
 inline Floats whole_as_floats(const int32_t* whole) {
 #if defined(__AVX512F__)
@@ -257,78 +164,6 @@ inline void fp32_panels(const Linear& linear, const float* values, size_t stride
     for (; last - panel >= FP32_PANELS; panel += FP32_PANELS)
         fp32_rows<FP32_PANELS>(linear, values, stride, rows, panel, output);
     for (; panel < last; panel++) fp32_rows<1>(linear, values, stride, rows, panel, output);
-}
-
-// The bits of the largest amount in a row; they sort as the numbers do, with infinity and NaN above all others.
-inline uint32_t largest_amount(const float* row, int width) {
-    uint32_t found = 0;
-#if defined(__AVX512F__)
-    const __m512i amount = _mm512_set1_epi32(0x7fffffff);
-    __m512i most = _mm512_setzero_si512();
-    for (int i = 0; i < width; i += LANES) {
-        __m512i bits = _mm512_castps_si512(load_rest(row, i, width).all);
-        most = _mm512_max_epi32(most, _mm512_and_si512(bits, amount));
-    }
-    found = static_cast<uint32_t>(_mm512_reduce_max_epi32(most));
-#elif defined(__AVX2__)
-    const __m256i amount = _mm256_set1_epi32(0x7fffffff);
-    __m256i most = _mm256_setzero_si256();
-    for (int i = 0; i < width; i += LANES) {
-        Floats x = load_rest(row, i, width);
-        most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(x.low), amount));
-        most = _mm256_max_epi32(most, _mm256_and_si256(_mm256_castps_si256(x.high), amount));
-    }
-    int32_t lanes[8];
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), most);
-    for (int32_t each : lanes) found = static_cast<uint32_t>(each) > found ? static_cast<uint32_t>(each) : found;
-#else
-    int32_t most[LANES] = {}, bits[LANES];
-    for (int i = 0; i < width; i += LANES) {
-        Floats x = load_rest(row, i, width);
-        memcpy(bits, &x, sizeof bits);
-        for (int k = 0; k < LANES; k++) {
-            int32_t each = bits[k] & 0x7fffffff;
-            most[k] = each > most[k] ? each : most[k];
-        }
-    }
-    for (int32_t each : most) found = static_cast<uint32_t>(each) > found ? static_cast<uint32_t>(each) : found;
-#endif
-    return found;
-}
-
-// A row as bytes: each value over the largest amount, times LARGEST_VALUE, rounded, plus the zero point.
-inline void quantize_row(const float* row, int width, uint8_t* bytes, float* scale) {
-    uint32_t bits = largest_amount(row, width);
-    float most;
-    memcpy(&most, &bits, sizeof most);
-    // What is not a number must not be lost: it makes NaN of all results.
-    *scale = bits >= 0x7f800000u ? NAN : most / LARGEST_VALUE;
-    const Floats factor = broadcast(most > 0.0f ? LARGEST_VALUE / most : 0.0f);
-    // Floats near 1.5 * 2^23 have no bits after the point: what is added is rounded, and the last byte is the result.
-    const Floats rounding = broadcast(12582912.0f + (1 << ZERO_POINT_BITS));
-    for (int i = 0; i < width; i += LANES) {
-        Floats rounded = fma(load_rest(row, i, width), factor, rounding);
-#if defined(__AVX512F__)
-        __m128i sixteen = _mm512_cvtepi32_epi8(_mm512_castps_si512(rounded.all));
-        int count = width - i >= LANES ? LANES : width - i;
-        _mm_mask_storeu_epi8(bytes + i, static_cast<__mmask16>((1u << count) - 1), sixteen);
-#elif defined(__AVX2__)
-        const __m256i last_bytes = _mm256_set1_epi32(255);
-        const __m256i low = _mm256_and_si256(_mm256_castps_si256(rounded.low), last_bytes);
-        const __m256i high = _mm256_and_si256(_mm256_castps_si256(rounded.high), last_bytes);
-        const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
-        const __m128i sixteen =
-            _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        if (width - i >= LANES)
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + i), sixteen);
-        else
-            memcpy(bytes + i, &sixteen, width - i);
-#else
-        uint32_t words[LANES];
-        memcpy(words, &rounded, sizeof words);
-        for (int k = 0; k < LANES && i + k < width; k++) bytes[i + k] = static_cast<uint8_t>(words[k]);
-#endif
-    }
 }
 
 }  // namespace ISA

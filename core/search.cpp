@@ -54,7 +54,7 @@ static void adjust(Group& group, const StepRow& row, int vocabulary, float* logi
     Array<int32_t>& text = group.text;
     text.resize(length);
     if (before) {
-        memcpy(text.data, sentence.source.data, sentence.source.size * sizeof(int32_t));
+        for (size_t i = 0; i + 1 < before; i++) text[i] = sentence.source[i];
         text[before - 1] = sentence.first;
     }
     walk(sentence, sentence.length, row.row, text.data + before, nullptr);
@@ -73,6 +73,17 @@ static void adjust(Group& group, const StepRow& row, int vocabulary, float* logi
     for (size_t start = 0; n && start + n <= length; start++)
         if (!memcmp(text.data + start, text.data + length - (n - 1), (n - 1) * sizeof(int32_t)))
             logits[text[start + n - 1]] = -INFINITY;
+}
+
+int num_columns(const heedful_model& model, const Sentence& sentence) {
+    if (!model.shortlist.used()) return model.settings.vocabulary;
+    return static_cast<int>(model.shortlist.frequent.size + sentence.own_tokens.size);
+}
+
+int32_t token_of(const heedful_model& model, const Sentence& sentence, int column) {
+    const Array<int32_t>& frequent = model.shortlist.frequent;
+    if (!model.shortlist.used()) return column;
+    return size_t(column) < frequent.size ? frequent[column] : sentence.own_tokens[column - frequent.size];
 }
 
 static uint64_t mixed(uint64_t bits) {
@@ -99,22 +110,24 @@ static void force(Sentence& sentence, const StepRow* rows, int count) {
 }
 
 static void sample(Group& group, Sentence& sentence, const StepRow* rows, size_t first, int count) {
-    const int vocabulary = group.decoder->model->settings.vocabulary;
+    const heedful_model& model = *group.decoder->model;
+    const int columns = num_columns(model, sentence);
     for (int row = 0; row < sentence.beam; row++) sentence.children[row] = {row, 0, 0.0f, -INFINITY};
     for (int i = 0; i < count; i++) {
         const int row = rows[i].row;
-        const float* logits = group.logits.data + (first + i) * size_t(vocabulary);
+        const float* logits = group.logits.data + (first + i) * group.logit_stride;
         const double number = uniform(sentence.seed, sentence.number, row, sentence.length);
-        const int32_t token = draw(group.decoder->options, logits, vocabulary, number);
-        const float score = rows[i].log_probability(logits[token]);
-        sentence.children[row] = {row, token, score, sentence.totals[row] + score};
+        const int column = draw(group.decoder->options, logits, columns, number, group.drawn_from);
+        const float score = rows[i].log_probability(logits[column]);
+        sentence.children[row] = {row, token_of(model, sentence, column), score, sentence.totals[row] + score};
     }
 }
 
 // The best continuations, as many as there are places: the lower row first among equals, then the larger logit, then
-// the lower token.
+// the first column.
 static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t first, int count) {
     const heedful_options& options = group.decoder->options;
+    const heedful_model& model = *group.decoder->model;
     const int beam = sentence.beam, places = beam - sentence.num_ended;
     Child* best = sentence.children.data;
     int found = 0;
@@ -123,12 +136,13 @@ static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t
         Candidate* candidates = group.candidates.data + (first + i) * beam;
         int num = rows[i].num_candidates;
         if (!chooses_by_candidates(options)) {
-            const int vocabulary = group.decoder->model->settings.vocabulary;
-            num = likeliest_of(group.logits.data + (first + i) * size_t(vocabulary), vocabulary, beam, candidates);
+            const float* logits = group.logits.data + (first + i) * group.logit_stride;
+            num = likeliest_of(logits, num_columns(model, sentence), beam, candidates);
         }
         for (int k = 0; k < num; k++) {
             const float score = rows[i].log_probability(candidates[k].logit);
-            const Child child = {rows[i].row, candidates[k].token, score, sentence.totals[rows[i].row] + score};
+            const int32_t token = token_of(model, sentence, candidates[k].column);
+            const Child child = {rows[i].row, token, score, sentence.totals[rows[i].row] + score};
             if (child.total > -INFINITY) found = keep_best(best, found, places, child);
         }
     }
@@ -198,7 +212,7 @@ void advance(Group& group) {
         const int count = static_cast<int>(last - first);
         if (options.repetition_penalty != 1.0 || options.no_repeat_ngram)
             for (int i = 0; i < count; i++)
-                adjust(group, rows[i], settings.vocabulary, group.logits.data + (first + i) * size_t(settings.vocabulary));
+                adjust(group, rows[i], settings.vocabulary, group.logits.data + (first + i) * group.logit_stride);
         if (rows->wanted >= 0)
             force(sentence, rows, count);
         else if (options.sampling)

@@ -15,6 +15,7 @@ void Sentence::open(const heedful_request& request, const heedful_options& optio
     number = request.number;
     copy(source, request.source, request.source_length);
     copy(prefix, request.prefix, request.prefix_length);
+    copy(own_tokens, request.shortlist, request.shortlist_length);
     first = request.first;
     longest = request.longest;
     shortest = options.min_length;
@@ -62,6 +63,10 @@ void Sentence::make_path_room(int positions) {
     other_paths.resize(size_t(beam) * path_room);
 }
 
+void Sentence::gather_output(const Linear& output) {
+    own_output.gather(output, own_tokens.data, static_cast<int>(own_tokens.size));
+}
+
 template <typename T> static void exchange(T& one, T& other) {
     T kept = one;
     one = other;
@@ -77,6 +82,7 @@ void Sentence::take_caches(Sentence& other) {
     exchange(other_paths, other.other_paths);
     exchange(place_positions, other.place_positions);
     exchange(taken, other.taken);
+    exchange(own_output, other.own_output);
     exchange(places, other.places);
     exchange(path_room, other.path_room);
 }
@@ -94,6 +100,8 @@ void Sentence::free() {
     for (Array<float>* each : {&keys, &values, &cross_keys, &cross_values}) each->free();
     for (Array<int32_t>* each : {&paths, &other_paths, &place_positions}) each->free();
     taken.free();
+    own_tokens.free();
+    own_output.free();
 }
 
 }  // namespace heedful

@@ -9,6 +9,7 @@
 
 #include "interface.h"
 #include "memory.h"
+#include "shortlist.h"
 
 namespace heedful {
 
@@ -57,10 +58,15 @@ struct Sentence {
     int source_length;
     Array<float> cross_keys, cross_values;  // [layer][...]
 
+    Array<int32_t> own_tokens;  // of a shortlist
+    GatheredLinear own_output;  // the output layer for them
+
     void open(const heedful_request& request, const heedful_options& options);
     // Room in the cache for so many nodes.
     void make_room(int nodes, int layers, size_t key_row, size_t value_row);
     void make_path_room(int positions);
+    // Packs the output layer for its own tokens.
+    void gather_output(const Linear& output);
     // Takes over the caches of another one, which is done.
     void take_caches(Sentence& other);
     void free();

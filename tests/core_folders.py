@@ -16,6 +16,7 @@ from heedful.core.model import CoreModel
 from heedful.model_folder import ModelConfig, check_model_folder, load_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.settings.families import FAMILY_SETTINGS
+from heedful.text.shortlist import Shortlist
 from heedful.text.tokenizer import Tokenizer
 
 VOCABULARY = 31
@@ -93,10 +94,17 @@ def save(
     return folder
 
 
-def core_model(folder: Path, *, int8: bool = False, max_length: int | None = None, threads: int = 1) -> CoreModel:
+def core_model(
+    folder: Path,
+    *,
+    int8: bool = False,
+    max_length: int | None = None,
+    threads: int = 1,
+    shortlist: Shortlist | None = None,
+) -> CoreModel:
     """The model of a folder, computed by the engine."""
     config = check_model_folder(folder)
-    model = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length)
+    model = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length, shortlist=shortlist)
     model.threads = threads
     return model
 
@@ -135,7 +143,9 @@ def known_instructions() -> list[str]:
     """Those that this processor has."""
     before = instruction_set().encode()
     found = [
-        name for name in ("portable", "avx2", "avx512-vnni") if not engine().heedful_use_instruction_set(name.encode())
+        name
+        for name in ("portable", "avx2", "avx-vnni", "avx512-vnni")
+        if not engine().heedful_use_instruction_set(name.encode())
     ]
     engine().heedful_use_instruction_set(before)
     return found

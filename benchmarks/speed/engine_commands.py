@@ -71,7 +71,13 @@ class Commands:
         return [self._ours(source), self._theirs(source, setting)]
 
     def _ours(self, source: Path) -> Command:
-        words = [sys.executable, "-m", "heedful", "translate", str(self.subject.folder), "--precision", "int8"]
+        words = [
+            str(Path(sys.executable).with_name("heedful")),
+            "translate",
+            str(self.subject.folder),
+            "--precision",
+            "int8",
+        ]
         words += ["--beam", str(BEAM), "--length-penalty", "0"]
         if not self.subject.trained:
             shortest, longest = self.subject.lengths

@@ -13,7 +13,7 @@ from benchmarks.speed.engine_goals import LATENCY, THROUGHPUT
 from benchmarks.speed.measuring import interleaved
 from benchmarks.speed.setups import ctranslate2_setups, ctranslate2_single, exported, fastest, heedful_setup
 from heedful.machine.cores import available_cores
-from heedful.model_folder import load_tokenizer, read_config
+from heedful.model_folder import check_weights, load_tokenizer, read_config
 
 # Ours -> CTranslate2's.
 PRECISIONS = {"int8": "int8", "fp32": "float32"}
@@ -35,7 +35,7 @@ class Subject:
     def of(cls, folder: Path, corpus: Corpus, *, trained: bool, fp32: bool) -> Subject:
         """A model folder, with the test sentences in its own subwords."""
         config = read_config(folder)
-        tokenizer = load_tokenizer(folder, config)
+        tokenizer = load_tokenizer(folder, config, check_weights(folder).metadata)
         texts = [corpus.tokenizer.decode(ids) for ids in corpus.test]
         width, layers = config.model.width, (config.model.encoder.num_layers, config.model.decoder.num_layers)
         name = f"d={width}, {layers[0]}+{layers[1]}{', trained' if trained else ''}"

@@ -20,9 +20,16 @@ void require(bool holds, const char* what) {
     exit(1);
 }
 
-heedful_model* model_of(bool translates, bool int8, Random random) {
+struct Kind {
+    bool translates, int8, shortlisted;
+};
+const Kind KINDS[] = {{false, false, false}, {true, false, false}, {false, true, false},
+                      {true, true, false},   {true, false, true},  {true, true, true}};
+
+// The frequent tokens of a shortlist are the even ones, and the end.
+heedful_model* model_of(const Kind& kind, Random random) {
     heedful_settings settings = {};
-    settings.int8 = int8;
+    settings.int8 = kind.int8;
     settings.vocabulary = 2003;  // the output is worth being divided among threads
     settings.width = 104;
     settings.max_length = 40;
@@ -34,18 +41,23 @@ heedful_model* model_of(bool translates, bool int8, Random random) {
     settings.decoder = fuzz::small_stack(2, 13);
     settings.decoder.heads = 2;
     settings.decoder.inner_width = 500;
-    settings.decoder.activation = translates ? HEEDFUL_RELU : HEEDFUL_SWIGLU;
-    settings.decoder.positions = translates ? HEEDFUL_SINUSOIDAL : HEEDFUL_NO_POSITIONS;
+    settings.decoder.activation = kind.translates ? HEEDFUL_RELU : HEEDFUL_SWIGLU;
+    settings.decoder.positions = kind.translates ? HEEDFUL_SINUSOIDAL : HEEDFUL_NO_POSITIONS;
     settings.decoder.window = 5;
-    if (translates) settings.encoder = settings.decoder;
+    if (kind.translates) settings.encoder = settings.decoder;
     heedful_model* model = heedful_model_new(&settings);
     require(model, "heedful_model_new");
+    if (kind.shortlisted) {
+        std::vector<int32_t> frequent = {settings.end};
+        for (int32_t token = 4; token < settings.vocabulary; token += 2) frequent.push_back(token);
+        require(!heedful_model_shortlist(model, frequent.data(), static_cast<int>(frequent.size())), "heedful_model_shortlist");
+    }
     fuzz::complete(model, random, 0.2f);
     return model;
 }
 
 // All that a decoder finds, by the indices of requests.
-std::vector<Found> decode(heedful_model* model, int threads, int sampling, int count) {
+std::vector<Found> decode(heedful_model* model, const Kind& kind, int threads, int sampling, int count) {
     heedful_options options = {};
     options.temperature = options.top_p = options.repetition_penalty = 1.0;
     options.beam = 3;
@@ -57,9 +69,10 @@ std::vector<Found> decode(heedful_model* model, int threads, int sampling, int c
     heedful_decoder* decoder = heedful_decoder_new(model, &options);
     require(decoder, "heedful_decoder_new");
     Random random = {7};
-    std::vector<int32_t> source(23);
+    std::vector<int32_t> source(23), own(300);
     std::vector<heedful_request> requests(static_cast<size_t>(count));
     for (int32_t& token : source) token = 3 + random.below(2000);
+    for (size_t i = 0; i < own.size(); i++) own[i] = 2001 - 2 * static_cast<int32_t>(i);
     for (int i = 0; i < count; i++) {
         heedful_request& request = requests[static_cast<size_t>(i)];
         request.index = request.first = i + 3;
@@ -68,6 +81,8 @@ std::vector<Found> decode(heedful_model* model, int threads, int sampling, int c
         request.longest = 1 + random.below(12);
         request.seed = 5;
         request.number = static_cast<uint64_t>(i);
+        request.shortlist = own.data();
+        request.shortlist_length = kind.shortlisted ? random.below(300) : 0;
     }
     require(!heedful_decoder_add(decoder, requests.data(), count), "heedful_decoder_add");
     std::vector<Found> all(static_cast<size_t>(count));
@@ -104,12 +119,13 @@ std::vector<float> score(heedful_model* model, int threads) {
 }  // namespace
 
 int main() {
-    for (const char* set : {"portable", "avx2", "avx512-vnni"}) {
+    for (const char* set : {"portable", "avx2", "avx-vnni", "avx512-vnni"}) {
         if (heedful_use_instruction_set(set)) continue;
-        for (int kind = 0; kind < 4; kind++) {
-            heedful_model* model = model_of(kind & 1, kind & 2, {11});
+        for (const Kind& kind : KINDS) {
+            heedful_model* model = model_of(kind, {11});
             for (int sampling : {0, 1})
-                for (int count : {1, 2, 17}) compare(decode(model, 1, sampling, count), decode(model, 3, sampling, count));
+                for (int count : {1, 2, 17})
+                    compare(decode(model, kind, 1, sampling, count), decode(model, kind, 3, sampling, count));
             require(score(model, 1) == score(model, 3), "threads differ");
             heedful_model_free(model);
         }

@@ -91,10 +91,12 @@ heedful_stack stack_of(Input& input, int width) {
     return stack;
 }
 
-heedful_settings settings_of(Input& input) {
+// `shortlisted` tells whether the model is to have a shortlist.
+heedful_settings settings_of(Input& input, bool& shortlisted) {
     static const int VOCABULARIES[] = {7, 13, 40, 255, 257, 3001};
     heedful_settings settings = {};
-    const int kind = input.below(4), flags = input.byte();
+    const int first = input.byte(), kind = first % 4, flags = input.byte();
+    shortlisted = first >= 227;
     settings.int8 = flags & 1;
     settings.shared_embeddings = flags >> 1 & 1;
     settings.output_bias = flags >> 2 & 1;
@@ -174,7 +176,40 @@ void put_again(Input& input, heedful_model* model) {
     put(input, model, tensor, random, 0.3f, input.below(2));
 }
 
-void put_all(Input& input, heedful_model* model) {
+// Tokens of a vocabulary without their repetition, from `first` on, as a shortlist must have them; or otherwise, rarely.
+std::vector<int32_t> distinct_tokens(Input& input, const heedful_settings& settings, std::vector<bool>& taken, int32_t first) {
+    Random random = input.random();
+    const size_t most = static_cast<size_t>(input.rarely() ? settings.vocabulary : input.below(20));
+    std::vector<int32_t> tokens;
+    if (first >= 0) tokens.push_back(first);
+    for (int tries = 0; tokens.size() < most && tries < 2 * settings.vocabulary; tries++) {
+        const int32_t token = random.below(settings.vocabulary);
+        if (taken[static_cast<size_t>(token)]) continue;
+        taken[static_cast<size_t>(token)] = true;
+        tokens.push_back(token);
+    }
+    if (input.rarely() && !tokens.empty()) tokens[static_cast<size_t>(input.byte()) % tokens.size()] = input.wild();
+    if (input.rarely()) tokens.push_back(tokens.empty() ? input.wild() : tokens[0]);
+    tokens.shrink_to_fit();
+    return tokens;
+}
+
+std::vector<bool> special_tokens(const heedful_settings& settings) {
+    std::vector<bool> special(static_cast<size_t>(settings.vocabulary));
+    for (int32_t token : {settings.pad, settings.start, settings.end, settings.mask})
+        if (token >= 0) special[static_cast<size_t>(token)] = true;
+    return special;
+}
+
+void put_shortlist(Input& input, heedful_model* model) {
+    const heedful_settings& settings = model->settings;
+    std::vector<bool> taken = special_tokens(settings);
+    const std::vector<int32_t> tokens = distinct_tokens(input, settings, taken, settings.end);
+    const int count = input.rarely() ? -input.byte() : static_cast<int>(tokens.size());
+    heedful_model_shortlist(model, tokens.data(), count);
+}
+
+void put_all(Input& input, heedful_model* model, bool shortlisted) {
     static const float SCALES[] = {0.3f, 0.3f, 0.3f, 1.0f, 20.0f, 0.0f, 1e-45f, 1e19f};
     Random random = input.random();
     const float scale = SCALES[input.below(8)];
@@ -185,10 +220,12 @@ void put_all(Input& input, heedful_model* model) {
         if (lying) put(input, model, tensor, random, scale, false);
         put(input, model, tensor, random, scale, true);
     }
+    if (shortlisted) put_shortlist(input, model);
     heedful_model_finish(model);
+    if (shortlisted && input.rarely()) put_shortlist(input, model);
 }
 
-heedful_options options_of(Input& input) {
+heedful_options options_of(Input& input, const heedful_model* model) {
     heedful_options options = {};
     const int flags = input.byte();
     options.length_penalty = flags & 1 ? 0.6 : 0.0;
@@ -214,6 +251,10 @@ heedful_options options_of(Input& input) {
         if (options.beam > 40 && options.beam <= 1 << 12) options.beam = 33;
         if (options.threads > 4 && options.threads <= 64) options.threads = 4;
     }
+    if (model->shortlist.used() && !input.rarely()) {
+        options.repetition_penalty = 1.0;
+        options.no_repeat_ngram = 0;
+    }
     return options;
 }
 
@@ -228,9 +269,16 @@ std::vector<int32_t> tokens_of(Input& input, int32_t vocabulary, size_t length) 
 // A length and as many tokens; below 0 there are none.
 int length_of(Input& input) { return input.rarely() ? (input.rarely() ? 300 : -1 + input.below(70)) : 1 + input.below(12); }
 
+// Own tokens of a request, which are none of the frequent ones.
+std::vector<int32_t> own_tokens_of(Input& input, const heedful_model* model) {
+    std::vector<bool> taken = special_tokens(model->settings);
+    for (size_t i = 0; i < model->shortlist.frequent.size; i++) taken[static_cast<size_t>(model->shortlist.frequent[i])] = true;
+    return distinct_tokens(input, model->settings, taken, -1);
+}
+
 void add(Input& input, heedful_decoder* decoder, int32_t vocabulary) {
     std::vector<heedful_request> requests = exactly<heedful_request>(static_cast<size_t>(input.below(6)));
-    std::vector<std::vector<int32_t>> texts(2 * requests.size());
+    std::vector<std::vector<int32_t>> texts(2 * requests.size()), shortlists(requests.size());
     for (size_t i = 0; i < requests.size(); i++) {
         heedful_request& request = requests[i];
         request.index = input.below(8);
@@ -244,6 +292,13 @@ void add(Input& input, heedful_decoder* decoder, int32_t vocabulary) {
         request.longest = input.rarely() ? input.wild() : input.below(14);
         request.seed = static_cast<uint64_t>(input.byte());
         request.number = static_cast<uint64_t>(i);
+        if (!decoder->model->shortlist.used()) continue;
+        if (!input.rarely()) request.prefix_length = 0;
+        shortlists[i] = own_tokens_of(input, decoder->model);
+        request.shortlist = shortlists[i].data();
+        request.shortlist_length = static_cast<int>(shortlists[i].size());
+        // More than the vocabulary has is refused before anything is read.
+        if (input.rarely()) request.shortlist_length = input.below(2) ? -input.byte() : vocabulary + 1 + input.byte();
     }
     const int count = requests.empty() && input.rarely() ? -1 : static_cast<int>(requests.size());
     heedful_decoder_add(decoder, requests.data(), count);
@@ -321,7 +376,8 @@ void encode(Input& input, heedful_model* model) {
 
 void use_instruction_set(Input& input) {
     static const char* const NAMES[] = {"portable", "avx2", "avx512-vnni", "sse9"};
-    heedful_use_instruction_set(NAMES[input.below(4)]);
+    const int number = input.byte();
+    heedful_use_instruction_set(number >= 192 ? "avx-vnni" : NAMES[number % 4]);
 }
 
 void calls(Input& input, heedful_model* model, heedful_decoder** decoders) {
@@ -330,7 +386,7 @@ void calls(Input& input, heedful_model* model, heedful_decoder** decoders) {
         const int call = input.below(16);
         heedful_decoder*& decoder = decoders[input.below(8) == 7];
         if (call < 10 && !decoder) {
-            const heedful_options options = options_of(input);
+            const heedful_options options = options_of(input, model);
             decoder = heedful_decoder_new(model, &options);
             continue;
         }
@@ -364,14 +420,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Input input = {data, size};
     allocations_left = input.rarely() ? input.byte() : -1;
     use_instruction_set(input);
-    const heedful_settings settings = settings_of(input);
+    bool shortlisted;
+    const heedful_settings settings = settings_of(input, shortlisted);
     if (heedful_model* model = heedful_model_new(&settings)) {
         // Sizes may be large and allowed; they take too long here.
         int64_t numbers = int64_t(settings.max_length) * settings.width;
         for (size_t i = 0; i < model->expected.size; i++) numbers += fuzz::size_of(model->expected[i]);
         heedful_decoder* decoders[2] = {};
         if (numbers < 1 << 18) {
-            if (!input.rarely()) put_all(input, model);
+            if (!input.rarely()) put_all(input, model, shortlisted);
             calls(input, model, decoders);
         }
         // A decoder may be freed after its model.

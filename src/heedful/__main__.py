@@ -1,6 +1,6 @@
 """`python -m heedful`."""
 
-from heedful.cli.main import main
+from heedful.cli.startup import main
 
 if __name__ == "__main__":  # worker processes import this file too
     main()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
+import functools
 import json
 import math
-import tomllib
 import types
 import typing
 from pathlib import Path
@@ -36,7 +35,7 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
     for key in data:
         if key not in known:
             raise UserError(f"unknown setting {shown(join(where, key))}: {nearest(key, known)}")
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     values = {key: _convert(hints[key], value, join(where, key)) for key, value in data.items()}
     missing = [
         each.name
@@ -48,6 +47,11 @@ def from_dict(kind: type[Config], data: dict[str, Any], where: str = "") -> Conf
     if missing:
         raise UserError(f"setting {join(where, missing[0])!r} is missing")
     return kind(**values)
+
+
+@functools.cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
@@ -108,6 +112,8 @@ def join(where: str, key: str) -> str:
 
 def nearest(key: Any, known: list[str]) -> str:
     """A hint at the known name that comes nearest to a misspelt one."""
+    import difflib
+
     close = difflib.get_close_matches(key[:SHOWN], known, n=1, cutoff=0.5) if isinstance(key, str) else []
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
 
@@ -123,6 +129,8 @@ def merge(base: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def parse_assignment(text: str) -> dict[str, Any]:
     """`model.decoder.num_layers=3` as nested data; the value is read as TOML, or else as a bare word."""
+    import tomllib
+
     name, separator, value = text.partition("=")
     if not separator or not name.strip():
         raise UserError(f"--set {text!r}: expected NAME=VALUE, as in model.decoder.num_layers=3")
@@ -137,6 +145,8 @@ def parse_assignment(text: str) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The settings in a TOML file."""
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

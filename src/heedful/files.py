@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +33,8 @@ def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
             yield path
         return
     with writing(path, size):
+        import tempfile  # output most often goes to no file
+
         folder = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}{path.name}.", dir=path.parent))
     with _replaced_from(folder, path, size) as temporary:
         yield temporary
@@ -107,6 +108,8 @@ def new_folder(out: Path) -> Iterator[Path]:
 
     `out` must not be there, or be empty.
     """
+    import tempfile
+
     absent = [each for each in (out.parent, *out.parent.parents) if not each.exists()]
     try:
         with writing(out):

@@ -16,7 +16,7 @@ from heedful.errors import UserError
 from heedful.files import file_version, is_run, write_file, write_weights
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
-from heedful.text.documents import DocumentUnit
+from heedful.text.document_unit import DocumentUnit
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
 from heedful.weights_seal import OF_TOKENIZER

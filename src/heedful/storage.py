@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,6 +83,8 @@ def storage_error(error: OSError, path: Path | None, size: int | None = None, wr
 
 def _room(path: Path, size: int | None) -> str:
     """How much is needed and how much is free, as far as it is known."""
+    import shutil  # only for faults
+
     if path.exists() and not (path.is_file() or path.is_dir()):  # a device
         return ""
     place = next(each for each in path.absolute().parents if each.is_dir())

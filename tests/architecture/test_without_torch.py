@@ -33,7 +33,6 @@ WITHOUT_TORCH = (
     "models/__init__.py",
     "models/memory_plan.py",
     "models/parameter_count.py",
-    "models/shortlist.py",
     "prepared/*.py",
     "server/*.py",
     "server/*/*.py",

@@ -40,8 +40,6 @@ def test_info_tells_the_engine(run, untrained_model: Path, recurrent_model: Path
 def test_an_engine_that_cannot_do_it_says_why(run, untrained_model: Path, recurrent_model: Path) -> None:
     told = run("translate", recurrent_model, "--engine", "core", "red dog", code=2).stderr
     assert told == b"heedful: the engine core cannot do this: models of the family recurrent run on torch\n"
-    told = run("translate", untrained_model, "--engine", "core", "--shortlist", "red dog", code=2).stderr
-    assert told == b"heedful: the engine core cannot do this: shortlists are for torch\n"
     assert b"'auto', 'core', 'torch'" in run("translate", untrained_model, "--engine", "jax", "red dog", code=2).stderr
 
 

@@ -210,7 +210,9 @@ def test_a_shortlist(run, copy_model: Path, make_sentences, tmp_path: Path) -> N
     assert b"make one by heedful shortlist" in missing.stderr
     run("shortlist", folder, "--source", text, "--target", text)
     plain = run("translate", folder, "--input", text)
-    assert run("translate", folder, "--shortlist", "--input", text).stdout == plain.stdout
+    for engine in ("core", "torch"):
+        found = run("translate", folder, "--shortlist", "--engine", engine, "--input", text)
+        assert found.stdout == plain.stdout
     both = run("translate", folder, "--shortlist", "--prefix", "red", stdin=b"red dog\n", code=2)
     assert b"leave out --shortlist" in both.stderr
 

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import UserError
-from heedful.models.shortlist import Shortlist
+from heedful.text.shortlist import Shortlist
 
 LIMIT = 30_000
 

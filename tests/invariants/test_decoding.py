@@ -12,12 +12,12 @@ from heedful.layers import int8_linear
 from heedful.layers.int8_linear import with_int8_weights
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.recurrent import Recurrent
-from heedful.models.shortlist import Shortlist
 from heedful.models.shortlist_output import ShortlistOutput
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.recurrent import RecurrentConfig
 from heedful.settings.stack import StackConfig
+from heedful.text.shortlist import Shortlist
 
 START, END = 1, 2
 VOCABULARY = 131

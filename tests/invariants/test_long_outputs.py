@@ -12,7 +12,6 @@ from heedful.layers.int8_linear import with_int8_weights
 from heedful.models.decoder_only import DecoderOnly
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.recurrent import Recurrent
-from heedful.models.shortlist import Shortlist
 from heedful.models.shortlist_output import ShortlistOutput
 from heedful.models.xlnet import XLNet
 from heedful.settings.attention import AttentionConfig
@@ -22,6 +21,7 @@ from heedful.settings.feed_forward import FeedForwardConfig
 from heedful.settings.recurrent import RecurrentConfig
 from heedful.settings.stack import StackConfig
 from heedful.settings.xlnet import XLNetConfig
+from heedful.text.shortlist import Shortlist
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,7 @@ from safetensors import safe_open
 
 import heedful
 from heedful import files
+from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.model_folder import load_model_folder, save_model_folder
 from heedful.text.tokenizer import Tokenizer
@@ -38,6 +39,27 @@ def test_a_bit_that_is_flipped_anywhere_is_found(engine: str, untrained_model: P
     flip(file, header + 1001)
     with pytest.raises(UserError, match=r"model\.safetensors is damaged: it does not have the checksum"):
         heedful.load(untrained_model, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_damage_that_makes_nan_is_told_of_as_damage(engine: str, untrained_model: Path) -> None:
+    file = untrained_model / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-4:] = b"\xff\xff\xff\x7f"
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged: it does not have the checksum"):
+        heedful.load(untrained_model, engine=engine)
+
+
+def test_a_damaged_file_is_refused_although_a_whole_one_takes_its_place(untrained_model: Path) -> None:
+    file = untrained_model / "model.safetensors"
+    whole = file.read_bytes()
+    flip(file, -1001)
+    with WeightsFile(file) as opened:
+        with files.replacing(file) as temporary:
+            temporary.write_bytes(whole)
+        with pytest.raises(UserError, match="is damaged"), opened.checked_meanwhile():
+            pass
 
 
 @pytest.mark.parametrize("verb", ["translate", "info", "serve", "evaluate"])

@@ -16,3 +16,10 @@ def imports_that_stay() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def main() -> None:
+    """The command `heedful`."""
+    with imports_that_stay():
+        from heedful.cli.main import main as run
+    run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
@@ -84,12 +83,18 @@ def _choices(parameter: click.Parameter) -> str:
     return f"choose one of {', '.join(choices)}" if choices else ""
 
 
+def _close_to(given: str, known: list[str]) -> list[str]:
+    import difflib  # only for mistakes
+
+    return difflib.get_close_matches(given, known, n=1)
+
+
 def _nearest_choice(parameter: click.Parameter, text: str) -> str:
     """The choice that comes nearest to what the text quotes; the text itself names them all."""
     given = re.match("'(.*?)' ", text)
     if not given or not isinstance(parameter.type, click.Choice):
         return ""
-    close = difflib.get_close_matches(given[1], [str(each) for each in parameter.type.choices], n=1)
+    close = _close_to(given[1], [str(each) for each in parameter.type.choices])
     return f": did you mean {close[0]!r}?" if close else ""
 
 
@@ -98,7 +103,7 @@ def _nearest_option(error: click.NoSuchOption, context: click.Context | None) ->
     names = [
         name for each in parameters if isinstance(each, click.Option) for name in (*each.opts, *each.secondary_opts)
     ]
-    close = difflib.get_close_matches(error.option_name, names, n=1)
+    close = _close_to(error.option_name, names)
     if close:
         return f"did you mean {close[0]}?"
     takes_text = any(isinstance(each, click.Argument) and each.nargs == -1 for each in parameters)

@@ -62,7 +62,8 @@ class CoreRequest(ctypes.Structure):
         ("index", c_int64),
         ("source", POINTER(c_int32)),
         ("prefix", POINTER(c_int32)),
-        *_integers("source_length prefix_length first longest"),
+        ("shortlist", POINTER(c_int32)),
+        *_integers("source_length prefix_length shortlist_length first longest"),
         ("seed", c_uint64),
         ("number", c_uint64),
     )
@@ -92,6 +93,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_error": (c_char_p, ()),
     "heedful_model_new": (c_void_p, (POINTER(ModelSettings),)),
     "heedful_model_put": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_int64), c_int, c_void_p, c_uint64)),
+    "heedful_model_shortlist": (c_int, (c_void_p, _INTS, c_int)),
     "heedful_model_finish": (c_int, (c_void_p,)),
     "heedful_model_free": (None, (c_void_p,)),
     "heedful_decoder_new": (c_void_p, (c_void_p, POINTER(SearchSettings))),

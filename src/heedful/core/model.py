@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
+    from heedful.text.shortlist import Shortlist
 
 
 class Cpu:
@@ -40,22 +41,31 @@ class Cpu:
 class CoreModel:
     """The weights of a model folder in the engine's memory, and what decoding asks of a model."""
 
-    def __init__(self, folder: Path, family: str, config: Any, *, int8: bool, max_length: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        family: str,
+        config: Any,
+        *,
+        int8: bool,
+        max_length: int | None = None,
+        shortlist: Shortlist | None = None,
+    ) -> None:
         self.folder, self.family, self.config, self.int8 = folder, family, config, int8
         self.asked_length = max_length
         # What looks inside a model does so with torch, and keeps what it has loaded here.
         self.torch_network: Any = None
         self.device = Cpu()
-        self.shortlist = None
+        self.shortlist = shortlist
         self.max_length: int = max_length or config.max_length
         self.threads = available_cores()
         with WeightsFile(folder / "model.safetensors") as file:
-            file.check()
             self.version, self.metadata = file.version, file.metadata
-            try:
-                self._load(file)
-            except UserError as error:
-                raise UserError(f"{file.path} and config.json: {error}") from None
+            with file.checked_meanwhile():
+                try:
+                    self._load(file)
+                except UserError as error:
+                    raise UserError(f"{file.path} and config.json: {error}") from None
 
     def _load(self, file: WeightsFile) -> None:
         names = self._names(file)
@@ -81,6 +91,9 @@ class CoreModel:
             tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
             if tied is not None:  # else it is what the engine says to be missing
                 self._put("output.weight", file, names[tied])
+        if self.shortlist:
+            frequent = self.shortlist.frequent_F.tolist()
+            check(engine().heedful_model_shortlist(self.handle, as_ints(frequent), len(frequent)))
         if engine().heedful_model_finish(self.handle):
             name, missing, _ = last_error().partition(" is missing")
             raise self._missing(name) if missing else UserError(last_error())
@@ -207,6 +220,16 @@ class CoreModel:
             return [*source, self.special_tokens.end], self.special_tokens.start
         whole = list(source) or [self.special_tokens.before_text]
         return whole[:-1], whole[-1]
+
+    def own_tokens(self, prefilled: Sequence[int]) -> list[int]:
+        """The tokens of its shortlist, besides the frequent ones, that the target of a source may have."""
+        if self.shortlist is None:
+            return []
+        import numpy as np
+
+        # The engine refuses the request of a token that the vocabulary does not have.
+        known = [token for token in prefilled if 0 <= token < self.config.vocabulary_size]
+        return self.shortlist.own_tokens(np.array(known, np.int64)).tolist()
 
     def longest_target(self, source_length: int) -> int | None:
         """The most target tokens that the model can take, if its positions set a limit."""

@@ -124,12 +124,15 @@ class CoreScheduler:
         default = (self.options.sampling.seed if self.options.sampling else 0, request.index)
         seed, number = request.draw or default
         check_ids([planned.first])
+        own_tokens = self.model.own_tokens(planned.prefilled)
         return CoreRequest(
             index=request.index,
             source=as_ints(planned.prefilled),
             prefix=as_ints(request.prefix),
+            shortlist=as_ints(own_tokens),
             source_length=len(planned.prefilled),
             prefix_length=len(request.prefix),
+            shortlist_length=len(own_tokens),
             first=planned.first,
             longest=min(planned.longest, LONGEST_TEXT - len(planned.prefilled) - 1),
             seed=seed,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +71,31 @@ class WeightsFile:
     def check(self) -> None:
         """Raise a UserError if the file is not as it was written."""
         check_seal(self.file, self.path, self.header_size, self.metadata)
+
+    @contextmanager
+    def checked_meanwhile(self) -> Iterator[None]:
+        """Check the file in another thread while the body reads it; if it is damaged, that is the error to raise."""
+        with self.path.open("rb") as file:
+            if file_version(os.fstat(file.fileno())) != self.version:  # replaced by another, which is not this one
+                self.check()
+                yield
+                return
+            trouble: list[Exception] = []
+
+            def look() -> None:
+                try:
+                    check_seal(file, self.path, self.header_size, self.metadata)
+                except Exception as error:
+                    trouble.append(error)
+
+            thread = Thread(target=look)
+            thread.start()
+            try:
+                yield
+            finally:
+                thread.join()
+                if trouble:
+                    raise trouble[0] from None
 
     def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
         """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""

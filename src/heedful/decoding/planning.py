@@ -53,6 +53,8 @@ def plan(request: Request, model: FramingModel, options: DecodingOptions) -> Pla
     """Check a request and frame it."""
     request.check(model.special_tokens)
     prefix = len(request.prefix)
+    if prefix and getattr(model, "shortlist", None):
+        raise UserError("a prefix may need any subword: load the model without its shortlist")
     prefilled, first = model.frame(request.source)
     longest = longest_target(model, options, len(prefilled), max(len(request.source), prefix), request.max_length)
     if prefix > longest:

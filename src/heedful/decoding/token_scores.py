@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.errors import not_numbers
-from heedful.models.shortlist import END_COLUMN
+from heedful.text.shortlist import END_COLUMN
 from heedful.text.special_tokens import SpecialTokens
 
 # Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
@@ -70,11 +70,11 @@ class TokenScores:
         """The tokens of the largest log-probabilities of one row, with these; forbidden ones are not among them."""
         place = int(np.searchsorted(self.rows_A, row))
         assert self.rows_A[place] == row
-        assert self.tokens_of is None, "these are of the whole vocabulary"
         logits_1V = self.logits_AV[place : place + 1]
-        tokens_1C = top_tokens(logits_1V, min(count, logits_1V.shape[1]))
-        scores_1C = (logits_1V.gather(1, tokens_1C) - self.peak_A1[place]) + self.log_peak_A1[place]
-        pairs = zip(tokens_1C[0].tolist(), scores_1C[0].tolist(), strict=True)
+        columns_1C = top_tokens(logits_1V, min(count, logits_1V.shape[1]))
+        scores_1C = (logits_1V.gather(1, columns_1C) - self.peak_A1[place]) + self.log_peak_A1[place]
+        tokens_AC = self.tokens(columns_1C.expand(len(self.rows_A), -1))
+        pairs = zip(tokens_AC[place].tolist(), scores_1C[0].tolist(), strict=True)
         return [(token, score) for token, score in pairs if score > -math.inf]
 
     def forbid(self, special: SpecialTokens, early_A: Tensor | None) -> None:

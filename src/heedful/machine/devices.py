@@ -7,7 +7,6 @@ import platform
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,6 +17,8 @@ from heedful.machine.cores import available_cores
 from heedful.machine.torch_needed import has_torch, torch_missing
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import torch
 
 Item = TypeVar("Item")
@@ -120,6 +121,8 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: 
     So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
     No more items are drawn than are worked on soon.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     import torch
 
     cores = _cores_to_use.get() or (available_cores() if torch.get_num_threads() > 1 else 1)

@@ -196,7 +196,7 @@ class EncoderDecoder(nn.Module):
         """Encode sentences and compute their cross-attention keys and values, once."""
         source_BS = F.pad(source_BS, (0, padded_length(source_BS.shape[1]) - source_BS.shape[1]))
         memory_BSD = self.encode(source_BS, padding_mask(source_lengths_B, source_BS.shape[1], always=True))
-        own_tokens = self.shortlist.own_tokens(source_BS) if self.shortlist else None
+        own_tokens = self.shortlist.own_tokens(source_BS, source_lengths_B) if self.shortlist else None
         return Prefilled(self.decoder.keys_values(memory_BSD), source_lengths_B, own_tokens)
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> EncoderDecoderState:

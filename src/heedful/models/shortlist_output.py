@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.layers.tree_cache import TreeLayerCache
-from heedful.models.shortlist import LONGEST_SHORTLIST, Shortlist
+from heedful.text.shortlist import LONGEST_SHORTLIST, Shortlist
 
 
 class OwnColumns:
@@ -54,11 +54,11 @@ class ShortlistOutput(nn.Module):
         """Itself: nothing in it ever changes, and views of a model share what they can."""
         return self
 
-    def own_tokens(self, source_BS: Tensor) -> Tensor:
+    def own_tokens(self, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
         """The tokens B C that each source calls for, and -1 where there are fewer."""
         own_BC = np.full((len(source_BS), LONGEST_SHORTLIST), -1)
-        for row, source in enumerate(source_BS.cpu().numpy()):
-            found = self.shortlist.own_tokens(source)
+        for row, (source, length) in enumerate(zip(source_BS.cpu().numpy(), lengths_B.tolist(), strict=True)):
+            found = self.shortlist.own_tokens(source[:length])
             own_BC[row, : len(found)] = found
         return torch.from_numpy(own_BC).to(source_BS.device)
 

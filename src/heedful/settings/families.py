@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heedful.settings.decoder_only import DecoderOnlyConfig
-from heedful.settings.encoder_decoder import EncoderDecoderConfig
-from heedful.settings.encoder_only import EncoderOnlyConfig
-from heedful.settings.recurrent import RecurrentConfig
-from heedful.settings.vision import VisionConfig
-from heedful.settings.xlnet import XLNetConfig
-
-FAMILY_SETTINGS: dict[str, type[Any]] = {
-    "encoder_decoder": EncoderDecoderConfig,
-    "decoder_only": DecoderOnlyConfig,
-    "encoder_only": EncoderOnlyConfig,
-    "recurrent": RecurrentConfig,
-    "xlnet": XLNetConfig,
-    "vision": VisionConfig,
+# The settings of each lie in the file of the same name.
+_CLASSES = {
+    "encoder_decoder": "EncoderDecoderConfig",
+    "decoder_only": "DecoderOnlyConfig",
+    "encoder_only": "EncoderOnlyConfig",
+    "recurrent": "RecurrentConfig",
+    "xlnet": "XLNetConfig",
+    "vision": "VisionConfig",
 }
+
+
+class _FamilySettings(Mapping[str, type[Any]]):
+    """The classes, imported when they are asked for: a translation does not wait for the settings of images."""
+
+    def __getitem__(self, family: str) -> type[Any]:
+        found: type[Any] = getattr(importlib.import_module(f"heedful.settings.{family}"), _CLASSES[family])
+        return found
+
+    def __contains__(self, family: object) -> bool:
+        return family in _CLASSES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+FAMILY_SETTINGS = _FamilySettings()

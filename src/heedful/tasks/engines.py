@@ -13,26 +13,22 @@ from heedful.machine.torch_needed import has_torch, torch_missing
 from heedful.model_folder import WEIGHTS, ModelConfig
 
 
-def why_not_core(config: ModelConfig, device: str = "auto", *, shortlist: bool = False) -> str | None:
+def why_not_core(config: ModelConfig, device: str = "auto") -> str | None:
     """Why the engine cannot do what is asked, in words; None if it can."""
     if not runs_family(config.family):
         return f"models of the family {config.family} run on torch"
-    if shortlist:
-        return "shortlists are for torch"
     if device_type(device) != "cpu":
         return f"the device {device_type(device)} is for torch"
     return why_not_built()
 
 
-def choose_engine(
-    engine: str, config: ModelConfig, device: str = "auto", *, shortlist: bool = False
-) -> Literal["core", "torch"]:
+def choose_engine(engine: str, config: ModelConfig, device: str = "auto") -> Literal["core", "torch"]:
     """The engine that computes: the one that is asked for, or heedful's own where it can do what is asked."""
     if engine not in ("auto", "core", "torch"):
         raise UserError(f"engine is {engine!r}: choose auto, core or torch")
     if engine == "torch":
         return "torch"
-    reason = why_not_core(config, device, shortlist=shortlist)
+    reason = why_not_core(config, device)
     if engine == "core" and reason:
         raise UserError(f"the engine core cannot do this: {reason}")
     return "torch" if reason else "core"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heedful.tasks.image_classification.pipeline import ImageClassifier
     from heedful.tasks.language_modeling.pipeline import LanguageModel
     from heedful.tasks.translation.pipeline import Translator
+    from heedful.text.shortlist import Shortlist
 
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
 
@@ -62,10 +63,11 @@ def _load(
         raise UserError(f"max_length is {max_length}, but must be at least 1")
     if precision not in get_args(Precision):
         raise UserError(f"precision is {precision!r}: choose one of {', '.join(get_args(Precision))}")
-    if choose_engine(computing.engine, config, computing.device, shortlist=shortlist) == "core":
-        loaded = _load_core(folder, config, max_length, precision)
+    of_folder = _shortlist_of(folder, config) if shortlist else None
+    if choose_engine(computing.engine, config, computing.device) == "core":
+        loaded = _load_core(folder, config, max_length, precision, of_folder)
     else:
-        loaded = _load_torch(folder, computing, max_length, shortlist=shortlist, shared=shared)
+        loaded = _load_torch(folder, computing, max_length, of_folder, shared=shared)
     pipeline: Pipeline = resolve(all_tasks()[config.task].pipeline)(loaded)
     return pipeline
 
@@ -78,20 +80,30 @@ def load_with(path: str | Path, computing: Computing, *, shared: bool = False) -
     return _load(path, computing, shared=shared)
 
 
-def _load_core(folder: Path, config: ModelConfig, max_length: int | None, precision: Precision) -> LoadedModel:
-    network = CoreModel(folder, config.family, config.model, int8=precision == "int8", max_length=max_length)
+def _shortlist_of(folder: Path, config: ModelConfig) -> Shortlist:
+    if config.family != "encoder_decoder":
+        raise UserError(f"{folder}: only Transformers that translate have a shortlist")
+    from heedful.text.shortlist import load_shortlist
+
+    return load_shortlist(folder, config.model.vocabulary_size, config.model.special_tokens)
+
+
+def _load_core(
+    folder: Path, config: ModelConfig, max_length: int | None, precision: Precision, shortlist: Shortlist | None
+) -> LoadedModel:
+    int8 = precision == "int8"
+    network = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length, shortlist=shortlist)
     tokenizer = load_tokenizer(folder, config, network.metadata) if config.has_tokenizer else None
     return LoadedModel(network, config, tokenizer, folder.resolve().name)
 
 
 @needs_torch("loading a model")
 def _load_torch(
-    folder: Path, computing: Computing, max_length: int | None, *, shortlist: bool, shared: bool
+    folder: Path, computing: Computing, max_length: int | None, shortlist: Shortlist | None, *, shared: bool
 ) -> LoadedModel:
     from heedful.layers.int8_linear import with_int8_weights
     from heedful.machine.devices import choose_device
     from heedful.models.encoder_decoder import EncoderDecoder
-    from heedful.models.shortlist import load_shortlist
     from heedful.models.shortlist_output import ShortlistOutput
 
     loaded = load_model_folder(folder, shared=shared)
@@ -101,10 +113,8 @@ def _load_torch(
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(computing.device))
     if shortlist:
-        if not isinstance(loaded.network, EncoderDecoder):
-            raise UserError(f"{folder}: only Transformers that translate have a shortlist")
-        found = load_shortlist(folder, loaded.config.model.vocabulary_size)
-        loaded.network.shortlist = ShortlistOutput(found, loaded.network.output)
+        assert isinstance(loaded.network, EncoderDecoder)
+        loaded.network.shortlist = ShortlistOutput(shortlist, loaded.network.output)
     if computing.precision == "int8":
         if not isinstance(loaded.network, EncoderDecoder):
             raise UserError(f"{folder}: int8 is for Transformers that translate: leave the precision at fp32")

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
+from heedful.text.document_unit import DocumentUnit
 from heedful.text.encodings import LineCensus
 from heedful.text.text_files import MAX_LINE_BYTES, unpacked_blocks
-
-DocumentUnit = Literal["file", "line"]
 
 # All control characters but tab and newline.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

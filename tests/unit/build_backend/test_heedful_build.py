@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from heedful.core.library import ABI_VERSION
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="fake compilers are shell scripts")
 COMPILER = shutil.which("c++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no c++ on this machine")
@@ -63,7 +65,7 @@ def _the_path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_library_is_built_and_can_be_loaded(build: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     build.NOT_BUILT.write_text("from an earlier build")
     assert " " in str(build.ROOT) and build.build_library()
-    assert ctypes.CDLL(str(build.LIBRARY)).heedful_abi_version() == 1
+    assert ctypes.CDLL(str(build.LIBRARY)).heedful_abi_version() == ABI_VERSION
     assert not build.NOT_BUILT.exists()
     assert capsys.readouterr().out.endswith(f"heedful: {build.LIBRARY.name} was compiled with c++\n")
 
@@ -110,6 +112,21 @@ def test_options_go_by_the_names_of_files(build: ModuleType, programs: Path, mon
         assert library.sums() == library.sums_avx2() == library.sums_avx512() == 1
     else:
         assert {"sums", "interface"} < options.keys() and not [name for name in options if "avx" in name]
+
+
+@needs_compiler
+def test_a_compiler_need_not_know_avx_vnni(build: ModuleType, programs: Path, tmp_path: Path) -> None:
+    if not build.X86:
+        pytest.skip("these are instructions of x86-64")
+    file, log = build.CORE / "engine_avx_vnni.cpp", recording(programs / "c++")
+    script = (programs / "c++").read_text().removeprefix("#!/bin/sh\n")
+    fake(programs / "c++", f'case "$*" in *-mavxvnni*) echo "unknown option" >&2; exit 1;; esac\n{script}')
+    compiler = build.Compiler(["c++"], tmp_path)
+    compiler.compile([file], tmp_path / "objects")
+    assert "-mavx2 -mfma" in log.read_text() and (tmp_path / "objects" / "engine_avx_vnni.o").exists()
+    # One that knows it is given it, if its assembler does too.
+    fake(programs / "c++", "exit 0")
+    assert compiler.known_instructions(file) == ["-mavx2", "-mfma", "-mavxvnni"]
 
 
 def test_files_for_other_machines_are_left_out(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

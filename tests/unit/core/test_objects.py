@@ -16,7 +16,7 @@ from heedful_build import CORE, X86, Compiler  # noqa: E402
 
 @pytest.mark.slow
 @pytest.mark.skipif(not X86 or not shutil.which("nm") or not shutil.which("c++"), reason="nm reads what c++ compiled")
-@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("name", ["avx2", "avx_vnni", "avx512"])
 @pytest.mark.parametrize("level", ["-O3", "-O1"])
 def test_a_file_shares_no_code(name: str, level: str, tmp_path: Path) -> None:
     Compiler(["c++"], tmp_path).compile([CORE / f"engine_{name}.cpp"], tmp_path / "objects", [level])

@@ -9,9 +9,11 @@ import pytest
 
 import heedful
 from core_folders import family_settings, save
+from heedful.core.model import CoreModel
 from heedful.decoding import DecodingOptions, SamplingOptions
 from heedful.errors import UserError
 from heedful.tasks.language_modeling.generation import GenerationOptions
+from heedful.text.shortlist import Shortlist
 from heedful.text.tokenizer import Tokenizer
 
 WORDS = "the red dog sees a blue cat in my old house . it runs , and 17 birds sing !"
@@ -211,3 +213,26 @@ def test_all_families_with_weights_of_8_bits(tokenizer: Tokenizer, tmp_path: Pat
         found = [each.embed(TEXTS) for each in (exact, rounded)]
     np.testing.assert_allclose(*found, atol=0.07)
     assert not np.array_equal(*found)
+
+
+def test_translators_with_a_shortlist(load_both) -> None:
+    folder = load_both("encoder_decoder")[0].model.folder
+    draw = np.random.default_rng(3)
+    order = np.concatenate([[2], 3 + draw.permutation(277 - 3)])
+    likely, strengths = draw.choice(order[31:], (277, 5)), draw.random((277, 5), np.float32)
+    Shortlist(order[:31], likely, strengths).save(folder)
+    core, by_torch = (heedful.load(folder, shortlist=True, engine=engine) for engine in ("auto", "torch"))
+    assert isinstance(core.model, CoreModel)
+    options = DecodingOptions(beam=3, nbest=3, min_length=3, max_extra=7)
+    found, expected = (each.translate(TEXTS, options, alignment=True) for each in (core, by_torch))
+    check_translations(found, expected)
+    assert [each.text for each in found] != [each.text for each in heedful.load(folder).translate(TEXTS, options)]
+    # What is looked into is what is translated.
+    assert core.attention("a cat").texts == by_torch.attention("a cat").texts
+    for each in (core, by_torch):
+        with pytest.raises(UserError, match="a prefix may need any subword"):
+            each.translate("a cat", prefix="the")
+        with pytest.raises(UserError, match="a next word may be any subword"):
+            each.alternatives("a cat")
+    with pytest.raises(UserError, match="only Transformers that translate have a shortlist"):
+        heedful.load(load_both("decoder_only")[0].model.folder, shortlist=True)

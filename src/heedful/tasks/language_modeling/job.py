@@ -21,7 +21,7 @@ from heedful.tasks.language_modeling.task import LanguageTask
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings, Task
 from heedful.tasks.text_job import OWN_VOCABULARY
-from heedful.text.documents import DocumentUnit
+from heedful.text.document_unit import DocumentUnit
 
 
 @dataclass(frozen=True)

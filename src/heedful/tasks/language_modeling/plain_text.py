@@ -11,7 +11,8 @@ from heedful.tasks.card import trained_card
 from heedful.tasks.job import Choice
 from heedful.tasks.language_modeling.data import PreparedText
 from heedful.tasks.text_job import OWN_VOCABULARY, PreparedTextJob, TextJob
-from heedful.text.documents import Documents, DocumentUnit
+from heedful.text.document_unit import DocumentUnit
+from heedful.text.documents import Documents
 from heedful.text.encodings import check_encoding
 from heedful.text.file_names import take_file_names
 from heedful.text.text_files import expand_files

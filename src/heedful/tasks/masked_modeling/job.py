@@ -22,7 +22,7 @@ from heedful.tasks.language_modeling.plain_text import PlainTextJob, PreparedPla
 from heedful.tasks.masked_modeling.task import MaskedTexts, Masking
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings
-from heedful.text.documents import DocumentUnit
+from heedful.text.document_unit import DocumentUnit
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _translate(
 
 def _runs_on_core(settings: LineSettings) -> bool:
     computing, config = settings.computing, check_model_folder(Path(settings.model))
-    return choose_engine(computing.engine, config, computing.device, shortlist=settings.shortlist) == "core"
+    return choose_engine(computing.engine, config, computing.device) == "core"
 
 
 @dataclass

@@ -162,6 +162,8 @@ class Translator(Described):
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
         """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
         require(count, "count", 1)
+        if getattr(self.model, "shortlist", None):
+            raise UserError("a next word may be any subword: load the model without its shortlist")
         (prepared,) = self.prepare([text], prefix)
         if not prepared.sources:
             return []
@@ -217,8 +219,6 @@ class Translator(Described):
         text = clean_text(prefix)
         if not text or not pieces:
             return [Start()] * pieces
-        if getattr(self.model, "shortlist", None):
-            raise UserError("a prefix may need any subword: load the model without its shortlist")
         language = self.config.target_language
         ends = [end for _, end in sentence_spans(text, language)]
         # What comes after a full stop and a space belongs to the next piece.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import UserError
-from heedful.models.shortlist import Shortlist
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.text.cleaning import clean_text
+from heedful.text.shortlist import Shortlist
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer
 

@@ -1,14 +1,16 @@
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from heedful.errors import UserError
-from heedful.models.shortlist import FILE, Shortlist, load_shortlist
 from heedful.tasks.translation import shortlist as job
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.shortlist import learn_shortlist
+from heedful.text.shortlist import FILE, Shortlist, load_shortlist
+from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer
 
 PAIRS = [("red dog", "chien rouge"), ("blue dog", "chien bleu"), ("", "x"), ("blue sea", "mer bleue"), ("sea", "mer")]
@@ -54,14 +56,15 @@ def test_own_tokens_are_distinct_and_the_strongest_come_first() -> None:
 def test_it_is_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, tokenizer = learned(tmp_path, monkeypatch)
     found.save(tmp_path)
-    loaded = load_shortlist(tmp_path, tokenizer.vocabulary_size)
+    size, special = tokenizer.vocabulary_size, tokenizer.special_tokens
+    loaded = load_shortlist(tmp_path, size, special)
     for name in ("frequent_F", "likely_VE", "strengths_VE"):
         assert np.array_equal(getattr(found, name), getattr(loaded, name))
     with pytest.raises(UserError, match="another vocabulary"):
-        load_shortlist(tmp_path, tokenizer.vocabulary_size + 1)
+        load_shortlist(tmp_path, size + 1, special)
     (tmp_path / FILE).write_bytes(b"nonsense")
     with pytest.raises(UserError, match="is broken"):
-        load_shortlist(tmp_path, tokenizer.vocabulary_size)
+        load_shortlist(tmp_path, size, special)
 
 
 def test_text_on_one_side_only_is_an_error(tmp_path: Path) -> None:
@@ -69,3 +72,29 @@ def test_text_on_one_side_only_is_an_error(tmp_path: Path) -> None:
     corpus = ParallelCorpus.from_tsv([str(tmp_path / "text.tsv")])
     with pytest.raises(UserError, match="no pairs of lines"):
         learn_shortlist(corpus, Tokenizer.train(["a b"], 270), 270)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"frequent_F": [3, 2]}, "its first token is not the end"),
+        ({"frequent_F": [2, 5, 5]}, "a frequent token is special, or comes twice"),
+        ({"frequent_F": [2, 5, 0]}, "a frequent token is special, or comes twice"),
+        ({"likely_VE": [[1]] * 7}, "a source token calls for a token that is special, or frequent"),
+        ({"likely_VE": [[3]] * 7}, "a source token calls for a token that is special, or frequent"),
+        ({"likely_VE": [[7]] * 7}, "is of another vocabulary"),
+        ({"frequent_F": []}, "its arrays have other types or axes"),
+        ({"likely_VE": [[-1]] * 7}, "its arrays do not go together"),
+    ],
+)
+def test_a_shortlist_that_names_wrong_tokens_is_refused(tmp_path: Path, changes, message) -> None:
+    arrays = {"frequent_F": [2, 3], "likely_VE": [[5]] * 7, **changes}
+    found = Shortlist(*(np.array(each, np.int64) for each in arrays.values()), np.ones((7, 1), np.float32))
+    found.save(tmp_path)
+    with pytest.raises(UserError, match=message):
+        load_shortlist(tmp_path, 7, SpecialTokens())
+    # A strength of 0 stands for no token.
+    replace(found, frequent_F=np.array([2, 3]), likely_VE=np.full((7, 1), 3), strengths_VE=0 * found.strengths_VE).save(
+        tmp_path
+    )
+    assert load_shortlist(tmp_path, 7, SpecialTokens()).own_tokens(np.array([5])).tolist() == []

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heedful.errors import UserError
 from heedful.files import write_arrays
+from heedful.text.special_tokens import SpecialTokens
 
 FILE = "shortlist.safetensors"
 # The most tokens that a sentence adds to the frequent ones.
@@ -48,8 +49,8 @@ class Shortlist:
         )
 
 
-def load_shortlist(folder: Path, vocabulary: int) -> Shortlist:
-    """The shortlist of a model folder, for a model with so many tokens."""
+def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Shortlist:
+    """The shortlist of a model folder, for a model with so many tokens, of which some are special."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -63,6 +64,8 @@ def load_shortlist(folder: Path, vocabulary: int) -> Shortlist:
         raise UserError(f"{folder / FILE} is broken: {error}; make it again by heedful shortlist") from None
     if len(found.likely_VE) != vocabulary or max(found.frequent_F.max(), found.likely_VE.max()) >= vocabulary:
         raise UserError(f"{folder / FILE} is of another vocabulary: make it again by heedful shortlist")
+    if reason := _wrong_tokens(found, special):
+        raise UserError(f"{folder / FILE} is broken: {reason}; make it again by heedful shortlist")
     return found
 
 
@@ -72,3 +75,15 @@ def _check_arrays(found: Shortlist) -> None:
         raise ValueError("its arrays have other types or axes than they should")
     if found.likely_VE.shape != found.strengths_VE.shape or min(found.frequent_F.min(), found.likely_VE.min()) < 0:
         raise ValueError("its arrays do not go together")
+
+
+def _wrong_tokens(found: Shortlist, special: SpecialTokens) -> str | None:
+    """What is wrong with the tokens that a shortlist names, in words; each may be offered to a sentence once."""
+    frequent = found.frequent_F
+    if frequent[END_COLUMN] != special.end:
+        return "its first token is not the end"
+    if np.isin(frequent[1:], sorted(special.ids)).any() or len(np.unique(frequent)) < len(frequent):
+        return "a frequent token is special, or comes twice"
+    if np.isin(found.likely_VE[found.strengths_VE > 0], [*frequent, *special.ids]).any():
+        return "a source token calls for a token that is special, or frequent"
+    return None

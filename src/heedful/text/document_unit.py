@@ -1,0 +1,5 @@
+"""What is one document of a corpus: each file, or each line."""
+
+from typing import Literal
+
+DocumentUnit = Literal["file", "line"]
