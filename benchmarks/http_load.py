@@ -119,4 +119,4 @@ def percentile(values: list[float], share: float) -> float:
 def in_another_process(program: str, *arguments: Any) -> Any:
     """What a program of this folder prints as JSON, run in a process of its own."""
     command = [sys.executable, str(Path(__file__).parent / program), *map(str, arguments)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
