@@ -73,11 +73,14 @@ def write_file(path: Path, text: str) -> None:
     _write_bytes(path, text.encode("utf-8"))
 
 
-def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Replace a safetensors file of arrays in one step."""
+def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], tokenizer: bytes | None) -> None:
+    """Replace a safetensors file of arrays in one step; it bears checksums as a model's weights do."""
     from safetensors.numpy import save
 
-    _write_bytes(path, save(arrays, {}))
+    content = save(arrays, unsealed(tokenizer))
+    with _replacing_our_own(path, len(content)) as temporary:
+        temporary.write_bytes(content)
+        seal(temporary)
 
 
 def _write_bytes(path: Path, content: bytes) -> None:

@@ -44,14 +44,19 @@ def seal(path: Path) -> None:
         file.write(_written(header, size))
 
 
-def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str]) -> None:
-    """Raise a UserError unless an open file, with a header of so many bytes, has the checksum that it says it has."""
+def is_sealed(file: BinaryIO, size: int, metadata: dict[str, str]) -> bool:
+    """Whether an open file, with a header of so many bytes, has the checksum that it says it has, if it says any."""
     if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
-        return
+        return True
     file.seek(8)
     entry = f'"{OWN}":"{{}}"'
     header = file.read(size).replace(entry.format(metadata[OWN]).encode(), entry.format(BLANK).encode(), 1)
-    if _sum_up(file, size, header) != metadata[OWN]:
+    return _sum_up(file, size, header) == metadata[OWN]
+
+
+def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str]) -> None:
+    """Raise a UserError unless `is_sealed` holds of an open file of weights."""
+    if not is_sealed(file, size, metadata):
         raise UserError(
             f"{path} is damaged: it does not have the checksum that was written with it; put back a copy of it, or "
             "give the command that trained or imported the model again"

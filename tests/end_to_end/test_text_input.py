@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import os
 import pty
 import subprocess
@@ -80,6 +81,12 @@ def test_arguments_file_and_standard_input_are_the_same(run, models, verb: str, 
     assert {each.stdout for each in found} == {found[0].stdout}
     assert {each.stderr for each in found} == {b""}
     assert found[0].stdout.count(b"\n") == 2
+
+
+@pytest.mark.parametrize("packing", [gzip, lzma])
+def test_packed_standard_input_is_refused(run, models, packing) -> None:
+    said = run("translate", models["translation"], stdin=packing.compress(b"red dog\n"), code=2).stderr.decode()
+    assert "standard input is a packed file" in said and "--input" in said and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("verb", VERBS)

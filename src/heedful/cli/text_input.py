@@ -19,6 +19,7 @@ from heedful.text.encodings import as_utf8, check_encoding
 from heedful.text.text_files import (
     BYTE_ORDER_MARK,
     OLD_LINE_ENDS,
+    PACKED_BEGINNINGS,
     STANDARD_INPUT,
     looks_like_old_line_ends,
     unpacked_blocks,
@@ -71,7 +72,8 @@ class TextInput:
             return bytes
         # Unbuffered: a thread that waits in a buffered one keeps the interpreter from ending.
         read = partial(io.FileIO(number, closefd=False).read, READ_BYTES)
-        return partial(next, _told_of_line_ends(as_utf8(iter(read, b""), "standard input", self.encoding)), b"")
+        blocks = _unpacked_already(iter(read, b""))
+        return partial(next, _told_of_line_ends(as_utf8(blocks, "standard input", self.encoding)), b"")
 
     def whole_texts(self, hint: str) -> list[str]:
         """Each argument, or all of the file or of standard input as one text, without the end of its last line."""
@@ -131,6 +133,17 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
+
+
+def _unpacked_already(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The blocks of standard input; one that is packed is a UserError."""
+    first = next(blocks, b"")
+    for ending, beginning in PACKED_BEGINNINGS.items():
+        if first.startswith(beginning):
+            raise UserError(f"standard input is a packed file ({ending}): unpack it, or name the file with --input")
+    if first:
+        yield first
+        yield from blocks
 
 
 def _told_of_line_ends(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="Lines of output for each line of input, best first.",
 )
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
-@click.option("--min-length", type=int, default=0, help="Fewest subwords of a translation.")
+@click.option("--min-length", type=int, default=1, show_default=True, help="Fewest subwords of a translation.")
 @click.option("--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50.")
 @click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
 @click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")

@@ -72,7 +72,7 @@ class SamplingOptions:
 class DecodingOptions:
     """How to search; lengths count target tokens without END, and `beam` 1 is greedy.
 
-    Without `beam` it is 5; sampling has none, hence 1.
+    Without `beam` it is 5; sampling has none, hence 1. By `min_length` no text is translated to nothing.
     Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
     prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
     The log-probability of a token that is there already is multiplied by `repetition_penalty` (Keskar et al., 2019),
@@ -83,7 +83,7 @@ class DecodingOptions:
     beam: int = DEFAULT_BEAM
     nbest: int = 1
     length_penalty: float = DEFAULT_LENGTH_PENALTY
-    min_length: int = 0
+    min_length: int = 1
     max_length: int | None = None
     max_extra: int = 50
     sampling: SamplingOptions | None = None
@@ -123,6 +123,8 @@ class DecodingOptions:
                 f"beam is {self.beam}, but sampling draws hypotheses one by one: "
                 "leave beam at 1, and set nbest for several samples"
             )
+        if self.max_length == 0 and self.min_length == 1:  # which nobody asked for
+            object.__setattr__(self, "min_length", 0)
         if self.max_length is not None and self.min_length > self.max_length:
             raise UserError(
                 f"min_length is {self.min_length}, more than max_length, which is {self.max_length}: "

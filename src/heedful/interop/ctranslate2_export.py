@@ -137,7 +137,7 @@ class _Judge:
 
     def search(self, beam: int) -> _Searched:
         """Let both search, without a length penalty, which each has in a form of its own."""
-        options = DecodingOptions(beam=beam, length_penalty=0.0, max_length=self.longest)
+        options = DecodingOptions(beam=beam, length_penalty=0.0, min_length=0, max_length=self.longest)
         requests = [Request(number, source) for number, source in enumerate(self.sources)]
         results = {each.index: each.hypotheses[0] for each in decode(self.ours, requests, options, SENTENCES)}
         ours = [results[number].tokens for number in range(SENTENCES)]

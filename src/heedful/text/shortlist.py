@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heedful.errors import UserError
 from heedful.files import write_arrays
 from heedful.text.special_tokens import SpecialTokens
+from heedful.weights_seal import OF_TOKENIZER, checksum_of, is_sealed
 
 FILE = "shortlist.safetensors"
 # The most tokens that a sentence adds to the frequent ones.
@@ -43,10 +44,8 @@ class Shortlist:
 
     def save(self, folder: Path) -> None:
         """Write it into a model folder."""
-        write_arrays(
-            folder / FILE,
-            {"frequent": self.frequent_F, "likely": self.likely_VE, "strengths": self.strengths_VE},
-        )
+        arrays = {"frequent": self.frequent_F, "likely": self.likely_VE, "strengths": self.strengths_VE}
+        write_arrays(folder / FILE, arrays, _tokenizer_of(folder))
 
 
 def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Shortlist:
@@ -57,6 +56,7 @@ def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Sho
     if not (folder / FILE).is_file():
         raise UserError(f"{folder} has no shortlist: make one by heedful shortlist {folder} --source ... --target ...")
     try:
+        _check_seal(folder)
         arrays = load_file(folder / FILE)
         found = Shortlist(arrays["frequent"], arrays["likely"], arrays["strengths"])
         _check_arrays(found)
@@ -67,6 +67,26 @@ def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Sho
     if reason := _wrong_tokens(found, special):
         raise UserError(f"{folder / FILE} is broken: {reason}; make it again by heedful shortlist")
     return found
+
+
+def _tokenizer_of(folder: Path) -> bytes | None:
+    file = folder / "tokenizer.json"
+    return file.read_bytes() if file.is_file() else None
+
+
+def _check_seal(folder: Path) -> None:
+    """Raise a UserError if the file is not as it was written, or was written for another tokenizer."""
+    from safetensors import safe_open
+
+    path = folder / FILE
+    with safe_open(path, "numpy") as opened:
+        metadata = opened.metadata() or {}
+    with path.open("rb") as file:
+        if not is_sealed(file, int.from_bytes(file.read(8), "little"), metadata):
+            raise ValueError("it does not have the checksum that was written with it")
+    tokenizer, expected = _tokenizer_of(folder), metadata.get(OF_TOKENIZER)
+    if expected is not None and (tokenizer is None or checksum_of(tokenizer) != expected):
+        raise UserError(f"{path} was made for another model: make it again by heedful shortlist")
 
 
 def _check_arrays(found: Shortlist) -> None:

@@ -26,7 +26,7 @@ _BLOCK_BYTES = 1 << 19
 OLD_LINE_ENDS = "if its lines end with them, as on old Macs, convert it with tr '\\r' '\\n'"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Neither of the two can begin valid UTF-8 text, so the first bytes decide how a file is read.
-_FIRST_BYTES = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
+PACKED_BEGINNINGS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
 
 _TWO_LETTER_CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
@@ -135,13 +135,13 @@ def _unreadable(path: str | Path, error: OSError) -> UserError:
 def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
     """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so that it may be a pipe."""
     with path.open("rb") as stream:
-        start = stream.peek(max(map(len, _FIRST_BYTES.values())))
-        if not start.startswith(_FIRST_BYTES.get(path.suffix, b"")):
+        start = stream.peek(max(map(len, PACKED_BEGINNINGS.values())))
+        if not start.startswith(PACKED_BEGINNINGS.get(path.suffix, b"")):
             raise UserError(f"{path} is named {path.suffix} but is not such a file: pack it again or rename it.")
-        if start.startswith(_FIRST_BYTES[".gz"]):
+        if start.startswith(PACKED_BEGINNINGS[".gz"]):
             with gzip.GzipFile(fileobj=stream) as unpacked:
                 yield unpacked
-        elif start.startswith(_FIRST_BYTES[".xz"]):
+        elif start.startswith(PACKED_BEGINNINGS[".xz"]):
             with lzma.LZMAFile(stream) as unpacked_xz:
                 yield unpacked_xz
         else:

@@ -57,7 +57,7 @@ def test_a_huge_beam_finds_the_best_of_all_sequences(table_model, alpha, seed):
     model, source, longest = table_model(6, seed=seed), (5, 3), 4
     everything = [tokens for length in range(longest + 1) for tokens in itertools.product((3, 4, 5), repeat=length)]
     best = sorted(everything, key=lambda tokens: -score(model, source, tokens, alpha))
-    options = DecodingOptions(beam=500, nbest=11, length_penalty=alpha, max_length=longest)
+    options = DecodingOptions(beam=500, nbest=11, length_penalty=alpha, min_length=0, max_length=longest)
     found = decode_one(model, Request(0, source), options)
     assert [tuple(h.tokens) for h in found] == best[:11]
     assert all(h.finished for h in found)
@@ -93,7 +93,8 @@ def test_a_longer_hypothesis_can_overtake_a_finished_one(table_model):
     model.logits = logits
     (found,) = decode_one(model, Request(0, (3,)), DecodingOptions(beam=2, max_length=11))
     assert found.tokens == [3] * 8
-    (found,) = decode_one(model, Request(0, (3,)), DecodingOptions(beam=2, max_length=11, length_penalty=0))
+    options = DecodingOptions(beam=2, min_length=0, max_length=11, length_penalty=0)
+    (found,) = decode_one(model, Request(0, (3,)), options)
     assert found.tokens == []
 
 
@@ -105,7 +106,7 @@ def test_the_early_stop_saves_steps(table_model):
 
 @pytest.mark.parametrize("quantum", [0.0, 1.0])
 def test_a_beam_of_one_is_greedy(table_model, quantum):
-    model, options = table_model(13, quantum=quantum), DecodingOptions(beam=1, max_extra=7)
+    model, options = table_model(13, quantum=quantum), DecodingOptions(beam=1, min_length=0, max_extra=7)
     for source in itertools.product((3, 5, 7), repeat=3):
         tokens, finished = [], False
         while not finished and len(tokens) <= len(source) + 7:
@@ -154,6 +155,16 @@ def test_the_minimum_length_holds_back_the_end(table_model):
             assert h.score == pytest.approx(score(model, (3, 4), h.tokens, 0.6), abs=1e-5)
 
 
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_no_text_is_translated_to_nothing_unless_that_is_asked_for(table_model, beam):
+    model = table_model(11, end_bias=9.0)
+    for source in ((3,), (3, 4, 5)):
+        (found,) = decode_one(model, Request(0, source), DecodingOptions(beam=beam))
+        assert found.tokens
+        (found,) = decode_one(model, Request(0, source), DecodingOptions(beam=beam, min_length=0))
+        assert found.tokens == []
+
+
 def test_a_maximum_length_of_zero_leaves_the_empty_target(table_model):
     (found,) = decode_one(table_model(11, end_bias=-9.0), Request(0, (3,)), DecodingOptions(beam=1, max_length=0))
     assert (found.tokens, found.token_scores, found.score, found.finished) == ([], [], 0.0, False)
@@ -182,7 +193,7 @@ def test_a_prefix_may_be_longer_than_the_source_allows_for(table_model):
 
 def test_a_beam_wider_than_the_vocabulary_is_filled_as_far_as_possible(table_model):
     model = table_model(4)  # one word, so that there is one target of each length
-    found = decode_one(model, Request(0, (3,)), DecodingOptions(beam=29, nbest=29, max_length=5))
+    found = decode_one(model, Request(0, (3,)), DecodingOptions(beam=29, nbest=29, min_length=0, max_length=5))
     assert {(len(h.tokens), h.finished) for h in found} == {(n, True) for n in range(6)}
     assert len(found) == 6
 

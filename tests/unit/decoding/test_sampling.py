@@ -95,7 +95,9 @@ def sample(model, requests, options, max_sentences=5, **settings):
 
 def test_first_tokens_of_samples_follow_the_model(table_model):
     model, count = table_model(13, spread=1.0), 3000
-    results = sample(model, [Request(n, (3, 5)) for n in range(count)], SamplingOptions(seed=7), 61, max_length=1)
+    results = sample(
+        model, [Request(n, (3, 5)) for n in range(count)], SamplingOptions(seed=7), 61, min_length=0, max_length=1
+    )
     found = Counter(h[0].tokens[0] if h[0].tokens else 2 for h in results.values())
     probabilities = model.log_probabilities((3, 5), ())[2:].exp()
     expected = count * (probabilities / probabilities.sum()).numpy()

@@ -94,7 +94,7 @@ def _save(folder: Path, count: int, seed: int) -> None:
 
 def _classify(classifier: ImageClassifier, seed: int, size: int) -> list[ShapeExample]:
     images, shapes = draw_shapes(UNSEEN_IMAGES, seed, size)
-    names, results = list(SHAPES), classifier.classify(images, size)
+    names, results = list(SHAPES), classifier.classify(list(images), size)
     return [
         ShapeExample(image, names[shape], result) for image, shape, result in zip(images, shapes, results, strict=True)
     ]

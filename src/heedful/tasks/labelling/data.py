@@ -115,6 +115,11 @@ def prepare_labels(
     return _open(prepare_once(folder, ingredients, make, throttled, expected_key))
 
 
+def _warning_of_unseen(labels: list[str]) -> list[str]:
+    """All texts that bear a label may be held out, where few do, or all that do are the same."""
+    return [f"labels without any example to train on: {', '.join(labels)}"] if labels else []
+
+
 def _open(prepared: PreparedFolder) -> PreparedLabels:
     facts = prepared.facts
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
@@ -140,8 +145,10 @@ class _Preparation:
             closing(_LabelWriter(self.folder / "train", tokenizer.vocabulary_size)) as train,
             closing(_LabelWriter(self.folder / "valid", tokenizer.vocabulary_size)) as valid,
         ):
+            seen = set[str]()
             for done, (example, rows) in enumerate(encoder.encode(corpora[0]), 1):
                 self._add(valid if _key(example) in held_out else train, example, rows)
+                seen.update(() if _key(example) in held_out else example.labels)
                 self.progress("encoding", done, len(keys))
             for corpus in corpora[1:]:
                 for example, rows in encoder.encode(corpus, self.report.hit):
@@ -156,7 +163,10 @@ class _Preparation:
             "special_tokens": vars(tokenizer.special_tokens),
             "hits": dict(self.report.hits()),
             "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
-            "warnings": warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
+            "warnings": [
+                *warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
+                *_warning_of_unseen([label for label in labels if label not in seen]),
+            ],
         }
 
     def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int, int]:

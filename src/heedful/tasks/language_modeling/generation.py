@@ -81,6 +81,7 @@ class GenerationOptions:
             sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
         return DecodingOptions(
             beam=1,
+            min_length=0,
             sampling=sampling,
             repetition_penalty=self.repetition_penalty,
             no_repeat_ngram=self.no_repeat_ngram,

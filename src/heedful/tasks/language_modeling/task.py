@@ -153,7 +153,7 @@ class LanguageTask:
         prompt = data.valid[1 : 1 + min(SHOWN_TOKENS, self.model.max_length // 2)].tolist()
         end = self.model.special_tokens.end
         prompt = prompt[: prompt.index(end)] if end in prompt else prompt
-        options = DecodingOptions(max_length=SHOWN_TOKENS, sampling=SamplingOptions(0.7))
+        options = DecodingOptions(min_length=0, max_length=SHOWN_TOKENS, sampling=SamplingOptions(0.7))
         (found,) = decode(self.model, [Request(0, prompt)], options, 1)
         example = {"held out": tokenizer.decode(prompt), "continued": tokenizer.decode(found.hypotheses[0].tokens)}
         bits = total / math.log(2) / data.facts["valid_bytes"]

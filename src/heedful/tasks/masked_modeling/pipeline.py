@@ -43,7 +43,12 @@ class MaskedLanguageModel(Encoder):
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
         """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
         require_whole(top, "top", 1, LARGEST_VOCABULARY)
-        found = [self._filled(each, top) for each in texts_as_list(text, "text")]
+        texts = texts_as_list(text, "text")
+        for number, each in enumerate(texts, 1):
+            if MASK not in clean_text(each):
+                name = "the text" if isinstance(text, str) else f"text {number}"
+                raise UserError(f"{name} has no {MASK}: write it where a word is to be guessed")
+        found = [self._filled(each, top) for each in texts]
         return found[0] if isinstance(text, str) else found
 
     def _filled(self, text: str, top: int) -> list[list[Filling]]:
@@ -74,8 +79,6 @@ class MaskedLanguageModel(Encoder):
         assert special.mask is not None
         # A subword holds the space before it.
         before, *others = [part.rstrip(" ") for part in clean_text(text).split(MASK)]
-        if not others:
-            raise UserError(f"the text has no {MASK}: write it where a word is to be guessed")
         ids = [special.start, *(self.tokenizer.encode(before) if before else [])]
         places = []
         for part in others:

@@ -136,6 +136,8 @@ def test_what_follows_a_mask_is_encoded_as_within_a_text(build, rest: str) -> No
 
 
 def test_a_text_without_a_mask(build) -> None:
+    with pytest.raises(UserError, match=r"^text 2 has no \[MASK\]"):
+        build("masked").fill(["the [MASK] sea", "the sea"])
     with pytest.raises(UserError, match=r"has no \[MASK\]"):
         build("masked").fill("the red dog")
     with pytest.raises(UserError, match="and the model takes 61"):

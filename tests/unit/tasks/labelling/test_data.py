@@ -55,6 +55,13 @@ def test_a_text_that_occurs_twice_is_never_on_both_sides(tmp_path: Path) -> None
     assert not set(texts(data, "train")) & set(texts(data, "valid"))
 
 
+def test_a_label_that_only_held_out_texts_bear_is_told_of(tmp_path: Path) -> None:
+    data = prepare(tmp_path, "good\tI like it\nbad\tI hate it\n" * 61)
+    (left,) = {data.labels[int(data.train.labels[index][0])] for index in range(len(data.train.ids))}
+    (other,) = {"good", "bad"} - {left}
+    assert f"labels without any example to train on: {other}" in data.messages
+
+
 def test_pairs_know_their_first_text(tmp_path: Path) -> None:
     data = prepare(tmp_path, "\n".join(f"{line}\tsea {number}" for number, line in enumerate(LINES)))
     assert data.train.has_pairs

@@ -98,3 +98,18 @@ def test_a_shortlist_that_names_wrong_tokens_is_refused(tmp_path: Path, changes,
         tmp_path
     )
     assert load_shortlist(tmp_path, 7, SpecialTokens()).own_tokens(np.array([5])).tolist() == []
+
+
+def test_a_shortlist_of_another_model_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("one", encoding="utf-8")
+    Shortlist(np.array([2, 3]), np.full((7, 1), 5), np.ones((7, 1), np.float32)).save(tmp_path)
+    assert load_shortlist(tmp_path, 7, SpecialTokens()).own_tokens(np.array([6])).tolist() == [5]
+    (tmp_path / "tokenizer.json").write_text("two", encoding="utf-8")
+    with pytest.raises(UserError, match="was made for another model"):
+        load_shortlist(tmp_path, 7, SpecialTokens())
+    (tmp_path / "tokenizer.json").write_text("one", encoding="utf-8")
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(UserError, match="is broken: it does not have the checksum"):
+        load_shortlist(tmp_path, 7, SpecialTokens())
