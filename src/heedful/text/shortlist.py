@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,11 @@ class Shortlist:
 
     def save(self, folder: Path) -> None:
         """Write it into a model folder."""
-        arrays = {"frequent": self.frequent_F, "likely": self.likely_VE, "strengths": self.strengths_VE}
+        arrays: dict[str, NDArray[Any]] = {
+            "frequent": self.frequent_F,
+            "likely": self.likely_VE,
+            "strengths": self.strengths_VE,
+        }
         write_arrays(folder / FILE, arrays, _tokenizer_of(folder))
 
 
