@@ -134,6 +134,14 @@ def test_a_body_that_is_cut_short_is_forgotten(server, client) -> None:
     assert client.post("/api/translate", json={"text": "dog"}).status_code == 200
 
 
+def test_a_body_of_two_lengths_is_refused_and_the_connection_closed(server, client) -> None:
+    head = b"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(server) as connection:
+        connection.sendall(head + b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answer = received(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1, answer
+
+
 def connect(server) -> socket.socket:
     host, port = server.url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=20)

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heedful.server.front.bodies import STRANGERS, Bodies
-from heedful.server.front.errors import ApiError, name_request
+from heedful.server.front.errors import BAD_REQUEST, ApiError, name_request
 from heedful.server.front.hosts import Hosts
 from heedful.server.front.keys import Keys, key_in, unauthorized
 from heedful.server.front.metrics import Metrics
@@ -42,6 +42,8 @@ class Guard:
         if scope.get("method") == "HEAD":  # the server leaves the body away
             scope = {**scope, "method": "GET"}
         try:
+            if b"transfer-encoding" in headers and b"content-length" in headers:  # RFC 9112, section 6.1
+                raise ApiError(BAD_REQUEST, "send Content-Length or Transfer-Encoding: with both, a body has two ends")
             self.hosts.check(scope["method"], headers)
             client = self._client(scope, headers)
             if scope["method"] != "GET" and scope["path"] in self.posts:
