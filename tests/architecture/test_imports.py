@@ -35,7 +35,7 @@ ALLOWED = {
     "planning": {*MAKING, "training"},
     "doctor": {*MAKING, "training", "core"},
     "server": {"tasks"},  # of the tasks what computes, as settings
-    "server/front": {"server", "machine", "decoding", "tasks"},
+    "server/front": {"server", "machine", "decoding", "tasks"},  # of decoding the bounds of its options
     "server/worker": {"server", "core", "machine", "models", "text", "decoding", "tasks", "model_folder"},
     "cli": {*MAKING, "training", "server", "interop", "doctor", "planning"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from heedful.server.front.schemas import (
     DRAWN_AT,
@@ -28,7 +28,13 @@ def _no_penalty(value: Any) -> Any:
     return value
 
 
-NO_PENALTY = BeforeValidator(_no_penalty)
+def _no_echo(value: bool) -> bool:
+    if value:
+        raise ValueError("the prompt is not sent back")
+    return value
+
+
+NO_PENALTY, NO_ECHO = BeforeValidator(_no_penalty), AfterValidator(_no_echo)
 
 
 class CompletionRequest(Strict):
@@ -46,9 +52,9 @@ class CompletionRequest(Strict):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     user: Annotated[str | None, Field(description="Has no effect.")] = None
-    echo: Annotated[Literal[False] | None, Field(description="The prompt is not sent back.")] = False
+    echo: Annotated[bool, NO_ECHO, Field(json_schema_extra={"const": False})] | None = False
     suffix: Annotated[None, Field(description="Text is continued at its end only.")] = None
-    best_of: Annotated[Literal[1] | None, Field(description="All samples are given.")] = None
+    best_of: Annotated[int, Field(ge=1, le=1, description="All samples are given."), WHOLE] | None = None
     presence_penalty: Annotated[float, Field(ge=0, le=0), NO_PENALTY] | None = 0.0
     frequency_penalty: Annotated[float, Field(ge=0, le=0), NO_PENALTY] | None = 0.0
 
