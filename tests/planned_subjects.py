@@ -12,6 +12,7 @@ from heedful.planning.subject import Subject, completed
 from heedful.presets.preset import make_preset
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.training.parallel.apply import make_mesh, parallelize
+from heedful.training.parallel.world import World
 from heedful.training.step import TrainingStep
 
 STACK = {"num_layers": 2, "norm": "pre", "dropout": 0.1, "attention": {"num_heads": 4}}
@@ -73,9 +74,9 @@ def without_dropout(given: Subject) -> Subject:
     return replace(given, model=replace(given.model, **stacks))
 
 
-def losses_in_both_precisions(rank: int, size: int) -> list[list[float]]:
+def losses_in_both_precisions(world: World) -> list[list[float]]:
     """The losses of three steps of plain gradient descent, in fp32 and in bf16, with the model in shards."""
-    given = without_dropout(subject("gpt"))
+    given, size = without_dropout(subject("gpt")), world.size
     ids = torch.arange(3 * 32).view(3, 32) * 7 % 997
     mesh = make_mesh(parallel_config(Layout(shard=size)), "cpu")
     found = []

@@ -103,18 +103,16 @@ def make_plan(
 def _measured(
     ranked: list[PlannedLayout], subject: Subject, hardware: Hardware, tell: Callable[[str], None]
 ) -> list[PlannedLayout]:
-    """The best layouts; the first few of them measured, and left out if they turn out not to fit."""
-    found: list[PlannedLayout] = []
-    tried = 0
-    for planned in ranked:
-        if len(found) == SHOWN:
+    """The best layouts by rank: the first few measured, and left out if they turn out not to fit, then some others."""
+    found = list(ranked)
+    fitting = 0
+    # Stages are not applied to a model as the other axes are.
+    for place in [place for place, each in enumerate(ranked) if each.layout.pipeline == 1][:MOST_TRIED]:
+        tell(f"measuring a step of {ranked[place].layout}")
+        found[place] = replace(ranked[place], measured=measure(subject, ranked[place].layout))
+        fitting += found[place].total <= hardware.memory
+        if fitting == MEASURED:
             break
-        enough = tried == MOST_TRIED or sum(each.measured is not None for each in found) == MEASURED
-        # Stages are not applied to a model as the other axes are.
-        if not enough and planned.layout.pipeline == 1:
-            tell(f"measuring a step of {planned.layout}")
-            tried += 1
-            planned = replace(planned, measured=measure(subject, planned.layout))
-        if planned.total <= hardware.memory:
-            found.append(planned)
-    return found
+    found = [each for each in found if each.total <= hardware.memory]
+    others = [each for each in found if not each.measured][: SHOWN - fitting]
+    return [each for each in found if each.measured or each in others]
