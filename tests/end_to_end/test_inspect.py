@@ -44,7 +44,7 @@ def test_mistakes(copy_model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         ([copy_model, "dog", "--image", "cat.png"], "--image looks at an image: it takes no text"),
         ([copy_model, "dog", "--resolution", "40"], "--resolution is the size of an image: give --image FILE too"),
         ([copy_model, "dog", "--training"], "--training looks at a run"),
-        ([copy_model, "dog", "--out", tmp_path], "Is a directory"),
+        ([copy_model, "dog", "--out", tmp_path], "is the name of a folder: name a file"),
         ([copy_model, "dog", "--out", tmp_path / "no" / "a.html"], "cannot write"),
         ([tmp_path / "nothing", "dog"], "there is no model folder"),
     ):
