@@ -22,6 +22,7 @@ from heedful.tasks.language_modeling.pipeline import LanguageModel as LanguageMo
 from heedful.tasks.loading import load as load
 from heedful.tasks.masked_modeling.job import MaskedTextData as MaskedTextData
 from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel as MaskedLanguageModel
+from heedful.tasks.saving import save as save
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.job import TranslationData as TranslationData
 from heedful.tasks.translation.pipeline import Translator as Translator

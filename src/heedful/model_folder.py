@@ -236,6 +236,13 @@ def _check_parts(config: ModelConfig) -> None:
 def model_card(name: str, what: str, usage: str, details: str, scores: dict[str, float]) -> str:
     """A README.md for people who come across the folder."""
     rows = "\n".join(f"| {key} | {value:.4f} |" for key, value in scores.items())
+    table = f"""
+Measured on the held-out part of its training data:
+
+| measure | value |
+|---|---|
+{rows}
+"""
     return f"""# {name}
 
 {what}
@@ -245,10 +252,4 @@ def model_card(name: str, what: str, usage: str, details: str, scores: dict[str,
 ```
 
 {details}
-
-Measured on the held-out part of its training data:
-
-| measure | value |
-|---|---|
-{rows}
-"""
+""" + (table if scores else "")

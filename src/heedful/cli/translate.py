@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--min-length", type=int, default=1, show_default=True, help="Fewest subwords of a translation.")
 @click.option("--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50.")
 @click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
+@click.option("--prefix-file", metavar="FILE", help="The same line by line, blank for a line without one.")
 @click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")
 @click.option("--temperature", type=float, show_default="1.0", help="With --sample: below 1 is less random.")
 @click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
@@ -81,6 +82,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     workers = number_of_workers(options["workers"], options["computing"].device)
     with ExitStack() as stack:
         read = given.reader()
+        prefixes = _prefixes(options["prefix_file"], given)
         target = stack.enter_context(_replacing(output_file)) if output_file is not None else sys.stdout.buffer
         advance, tell = stack.enter_context(_line_count())
 
@@ -97,7 +99,7 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
             else:
                 tell(f"heedful: line {number} {text}")
 
-        translate_lines(settings, workers, read, write, remark)
+        translate_lines(settings, workers, read, write, remark, prefixes)
         invalid.finish()
 
 
@@ -127,10 +129,22 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         repetition_penalty=options["repetition_penalty"],
         no_repeat_ngram=options["no_repeat_ngram"],
     )
-    if options["shortlist"] and options["prefix"]:
-        raise UserError("--prefix may need any subword: leave out --shortlist")
+    if options["prefix"] and options["prefix_file"]:
+        raise UserError("--prefix is for all lines, and --prefix-file has one for each: give one of them")
+    if options["shortlist"] and (options["prefix"] or options["prefix_file"]):
+        raise UserError("a prefix may need any subword: leave out --shortlist")
     names = ("computing", "shortlist", "prefix", "scores", "alignment", "batch_size", "split", "verbose")
     return LineSettings(model, search, **{name: options[name] for name in names})
+
+
+def _prefixes(file: str | None, given: TextInput) -> list[str] | None:
+    """The prefixes of all lines, one for each."""
+    if file is None:
+        return None
+    from heedful.cli.lines import tell
+    from heedful.text.whole_files import read_texts
+
+    return read_texts(file, tell, given.encoding)
 
 
 @contextmanager

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from heedful.errors import UserError
 from heedful.tasks.translation.recent_answers import InputLine
 from heedful.text.text_files import BYTE_ORDER_MARK
 
@@ -50,6 +51,25 @@ def decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | 
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             begins = False
         yield None if lines is None else [_decoded_line(line.removesuffix(b"\r")) for line in lines]
+
+
+def with_prefixes(
+    groups: Iterable[list[InputLine] | None], prefixes: Sequence[str]
+) -> Iterator[list[InputLine] | None]:
+    """Groups of lines, each with the prefix that stands in its place; another number of them is a UserError."""
+    count = 0
+    for lines in groups:
+        own = prefixes[count : count + len(lines or [])]
+        count += len(lines or [])
+        if lines is None:
+            yield None
+        elif len(own) == len(lines):  # otherwise the lines are counted, for the error
+            yield [line._replace(prefix=prefix) for line, prefix in zip(lines, own, strict=True)]
+    if count != len(prefixes):
+        raise UserError(
+            f"there are {count:,} lines to translate, but {len(prefixes):,} lines in --prefix-file: "
+            "each needs its counterpart, which is blank where there is no prefix"
+        )
 
 
 def _decoded_line(raw: bytes) -> InputLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -23,7 +23,7 @@ from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
-from heedful.tasks.translation.line_input import ReadBytes, chunks, decoded
+from heedful.tasks.translation.line_input import ReadBytes, chunks, decoded, with_prefixes
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, InputLine, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
@@ -73,13 +73,19 @@ def translate_lines(
     read: ReadBytes,
     write: Callable[[list[str], int], None],
     remark: Callable[[int, str], None],
+    prefixes: Sequence[str] | None = None,
 ) -> None:
-    """Translate lines to the end of the input.
+    """Translate lines to the end of the input; each may have a prefix of its own, which is blank if it has none.
 
     `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
     lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
     """
-    _translate(settings, workers, lambda size: decoded(chunks(read, size)), write, remark)
+
+    def groups(size: int) -> Iterable[list[InputLine] | None]:
+        lines = decoded(chunks(read, size))
+        return lines if prefixes is None else with_prefixes(lines, prefixes)
+
+    _translate(settings, workers, groups, write, remark)
 
 
 def translate_texts(
@@ -205,7 +211,7 @@ def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) 
         translations = translator.translate(
             [line.text for line in lines],
             settings.options,
-            prefix=settings.prefix,
+            prefix=[line.prefix or settings.prefix for line in lines],
             alignment=settings.alignment,
             split=settings.split,
             batch_size=settings.batch_size,

@@ -32,7 +32,7 @@ from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.next_words import NextWord, NextWords
 from heedful.tasks.translation.pieces import TextInPieces, join_pieces
-from heedful.tasks.translation.prefixes import prefix_starts
+from heedful.tasks.translation.prefixes import prefix_of_each, prefix_starts
 from heedful.tasks.translation.scoring import score_pairs
 from heedful.tasks.translation.seam import PairComputation, pair_computation
 from heedful.tasks.translation.segmentation import Split, SplitLine, Splitter, check_split, join_lines
@@ -76,7 +76,7 @@ class Translator(Described):
         *,
         beam: int | None = None,
         nbest: int | None = None,
-        prefix: str = "",
+        prefix: str | Sequence[str] = "",
         alignment: bool = False,
         split: Split = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
@@ -91,7 +91,7 @@ class Translator(Described):
         *,
         beam: int | None = None,
         nbest: int | None = None,
-        prefix: str = "",
+        prefix: str | Sequence[str] = "",
         alignment: bool = False,
         split: Split = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
@@ -105,7 +105,7 @@ class Translator(Described):
         *,
         beam: int | None = None,
         nbest: int | None = None,
-        prefix: str = "",
+        prefix: str | Sequence[str] = "",
         alignment: bool = False,
         split: Split = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
@@ -116,15 +116,14 @@ class Translator(Described):
         A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated
         in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is
         longer than the model can take. A text that comes again is not decoded again, unless samples are drawn.
-        `prefix` is a text that every translation is to begin with. `first_index` is the number of the first text in a
-        longer series: samples are drawn by seed and number.
+        `prefix` is what every translation is to begin with, or a list with one for each text. `first_index` is the
+        number of the first text in a longer series: samples are drawn by seed and number.
         """
         from heedful.decoding.run import decode
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
         check_batch_size(batch_size)
-        one_text(prefix, "prefix")
         prepared = self.prepare(lines, prefix, split)
         requests = [
             request
@@ -141,9 +140,11 @@ class Translator(Described):
         joined = [join_pieces(each.pieces, list(islice(results, len(each.pieces))), ranked) for each in prepared]
         return joined[0] if isinstance(texts, str) else joined
 
-    def prepare(self, lines: Sequence[str], prefix: str = "", split: Split = "auto") -> list[TextInPieces]:
+    def prepare(
+        self, lines: Sequence[str], prefix: str | Sequence[str] = "", split: Split = "auto"
+    ) -> list[TextInPieces]:
         """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
-        split = check_split(split)
+        split, prefixes = check_split(split), prefix_of_each(prefix, len(lines))
         texts = [[clean_text(row) for row in line.strip().split("\n")] for line in lines]
         whole = iter(self.tokenizer.encode_batch([row for rows in texts for row in rows if row]))
         splitter = self._splitter()
@@ -154,7 +155,9 @@ class Translator(Described):
                 rows, [splitter.split(row, each, split) for row, each in zip(filter(None, rows), ids, strict=True)]
             )
             self._warn_of_length(index, line)
-            prepared.append(TextInPieces(line.pieces, line.sources, prefix_starts(self, prefix, len(line.pieces))))
+            prepared.append(
+                TextInPieces(line.pieces, line.sources, prefix_starts(self, prefixes[index], len(line.pieces)))
+            )
         return prepared
 
     def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from heedful.config import shown
 from heedful.errors import UserError
+from heedful.tasks.given_texts import texts_as_list
 from heedful.tasks.translation.pieces import Start
 from heedful.text.cleaning import clean_text
 from heedful.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
     from heedful.tasks.translation.pipeline import Translator
+
+
+def prefix_of_each(prefix: str | Sequence[str], count: int) -> list[str]:
+    """The prefix of each of so many texts: the same for all, or one for each."""
+    if isinstance(prefix, str):
+        return [prefix] * count
+    found = texts_as_list(prefix, "prefix")
+    if len(found) != count:
+        raise UserError(f"there are {count:,} texts, but {len(found):,} prefixes: give one, or one for each text")
+    return found
 
 
 def prefix_starts(translator: Translator, prefix: str, pieces: int) -> list[Start]:
@@ -29,5 +42,5 @@ def prefix_starts(translator: Translator, prefix: str, pieces: int) -> list[Star
     starts = [Start(ids, place < len(ends)) for place, ids in enumerate(translator.tokenizer.encode_batch(parts))]
     longest, most = max(len(start.ids) for start in starts), translator.model.max_length
     if longest > most:
-        raise UserError(f"the prefix has {longest} subwords, more than the {most} that the model takes")
+        raise UserError(f"the prefix has {longest} subwords, more than the {most} that the model takes: {shown(text)}")
     return starts + [Start()] * (pieces - len(starts))

@@ -11,10 +11,14 @@ LONGEST_LINE = 1000
 
 
 class InputLine(NamedTuple):
-    """A line to be translated, and whether its bytes were valid UTF-8; those that were not are read as U+FFFD."""
+    """A line to be translated, and whether its bytes were valid UTF-8; those that were not are read as U+FFFD.
+
+    `prefix` is what its translation is to begin with.
+    """
 
     text: str
     is_valid: bool = True
+    prefix: str = ""
 
 
 @dataclass
