@@ -15,6 +15,8 @@ from torch import Tensor
 
 from heedful.errors import UserError
 
+# How long processes wait for each other at the start.
+START_SECONDS = 600.0
 # How long a process waits, once another one has failed, to hear from the others where they are.
 GRACE_SECONDS = 3.0
 
@@ -87,8 +89,11 @@ class Processes(World):
         if device_type == "cuda":
             torch.cuda.set_device(self.local_rank)
             backend = "cpu:gloo,cuda:nccl"
-        limit = timedelta(seconds=timeout_seconds)
-        self.store, self.rank, self.size = next(iter(rendezvous("env://", timeout=limit)))
+        limit, start = timedelta(seconds=timeout_seconds), timedelta(seconds=max(START_SECONDS, timeout_seconds))
+        self.store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
+        # All are here before the shorter limit holds: a process that starts may have to wait for its machine.
+        self.store.set(f"here/{self.rank}", "")
+        self.store.wait([f"here/{rank}" for rank in range(self.size)], start)
         dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
 
     def first(self, value: float | None) -> float | None:
