@@ -89,8 +89,14 @@ def _of_network(
     task = tasks.get(head) or tasks[None]
     if tokenizer is None and family != "vision":
         raise UserError("a model that takes text is of no use without its tokenizer: give tokenizer=...")
-    languages = {"source_language": source_language, "target_language": target_language}
-    config = ModelConfig(family, task, network.config, labels=labels, **languages)
+    config = ModelConfig(
+        family,
+        task,
+        network.config,
+        labels=labels,
+        source_language=source_language,
+        target_language=target_language,
+    )
     return LoadedModel(network, config, tokenizer)
 
 
