@@ -15,6 +15,14 @@ from heedful.server.front.serve import ending_signals
 LONG = {"prompt": "the", "max_tokens": 20_000, "temperature": 0.0}
 
 
+@pytest.fixture(autouse=True)
+def hangup_ends_processes():
+    """A server leaves SIGHUP alone where it is ignored, as under nohup, which tests may run under."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def eventually(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():

@@ -119,8 +119,10 @@ def _wide_encoding(start: bytes) -> str | None:
         if len(start) > 7 and not codecs.getincrementaldecoder(found)("replace").decode(start).count("\ufffd"):
             return found
     even, odd = start[::2].count(0), start[1::2].count(0)
-    is_text = start.count(0) <= len(start) // 4 and _is_utf8(start[: start.rfind(b"\0")])
-    if is_text or (even and odd):
+    # Other scripts than Latin have them in spaces and line ends alone; a few may be damage.
+    many = start.count(0) > len(start) // 4
+    some = start.count(0) > max(7, len(start) // 200) and not _is_utf8(start[: start.rfind(b"\0")])
+    if (even and odd) or not (many or some):
         return None
     return "utf-16-le" if odd else "utf-16-be"
 

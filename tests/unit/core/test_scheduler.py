@@ -113,7 +113,7 @@ def test_a_beam_of_more_than_there_are_tokens(tmp_path):
 def test_a_beam_of_all_hypotheses_that_there_are(tmp_path):
     settings = family_settings("decoder_only", {"vocabulary_size": 5, "tied_output": False})
     pair = both(save(tmp_path, "decoder_only", settings))
-    found = check_alike(pair, [Request(0, [3, 4])], DecodingOptions(beam=31, nbest=31, max_length=3))
+    found = check_alike(pair, [Request(0, [3, 4])], DecodingOptions(beam=31, nbest=31, min_length=0, max_length=3))
     # The end, or one of two tokens and then the same again, up to three of them.
     assert sum(each.finished for each in found[0]) == 1 + 2 + 4 + 8
     assert math.fsum(math.exp(sum(each.token_scores)) for each in found[0] if each.finished) < 1

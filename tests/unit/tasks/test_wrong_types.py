@@ -60,7 +60,7 @@ def test_what_is_not_text_in_a_list(pipelines, task: str, call, argument: str, v
     assert f"is {value!r}: " in str(raised.value)
 
 
-@pytest.mark.parametrize("value", [5, b"red", ["red"], object])
+@pytest.mark.parametrize("value", [5, b"red", {"red": "dog"}, object])
 @pytest.mark.parametrize(("task", "call", "argument"), ONE, ids=names(ONE))
 def test_what_is_not_one_text(pipelines, task: str, call, argument: str, value: object) -> None:
     with pytest.raises(UserError, match=rf"^{argument} is .*: expected a string"):

@@ -187,12 +187,16 @@ class Generation:
         from heedful.decoding.run import decode_stepwise
 
         requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
-        with one_thread(), flushed_denormals():
-            for results in decode_stepwise(self.model, requests, self.options.search, MOST_AT_A_TIME, self._watch):
-                for result in results:
-                    self.samples[result.index].end(result.hypotheses)
-                yield from self.pieces
-                self.pieces.clear()
+        steps = decode_stepwise(self.model, requests, self.options.search, MOST_AT_A_TIME, self._watch)
+        while True:
+            with one_thread(), flushed_denormals():  # and not while others have the turn
+                results = next(steps, None)
+            if results is None:
+                return
+            for result in results:
+                self.samples[result.index].end(result.hypotheses)
+            yield from self.pieces
+            self.pieces.clear()
 
     def _watch(self, progress: SentenceProgress) -> bool:
         """Take in a token of a sample, and say whether it goes on."""
