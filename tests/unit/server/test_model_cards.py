@@ -3,12 +3,22 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from heedful.core.model import CoreModel
 from heedful.layers import int8_linear
 from heedful.server.settings import ServerSettings
 from heedful.server.worker.loop import _card, _load
 from heedful.tasks.computing import Computing
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    """A worker that loads a model holds its process to one thread, and flushes denormal numbers there."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+    torch.set_flush_denormal(False)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
