@@ -69,8 +69,8 @@ class Connection:
             self.writer = None
 
 
-def translation(text: str) -> bytes:
-    """The body of a request to translate a text."""
+def translation(text: str | list[str]) -> bytes:
+    """The body of a request to translate a text, or several."""
     return json.dumps({"text": text}).encode()
 
 

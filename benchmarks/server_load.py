@@ -1,8 +1,8 @@
 """Load servers from a second process, and compare their throughput with that of `heedful translate`.
 
-For each setup (engine and precision) a server, with two workers: 64 clients, each with one request at a time, and the
-same sentences through `heedful translate`, in three rounds in which the setups take turns. Then, for 30 s each, twice
-as many requests per second as the server could take.
+For each setup (engine, precision, sentences per request) a server, with two workers: 64 clients, each with one request
+at a time, and the same sentences through `heedful translate`, in three rounds in which the setups take turns. Then, for
+30 s each, twice as many requests per second as the server could take. The clients share the machine with the server.
 
 python benchmarks/server_load.py --model en-de --source test.en                  # writes results/server_load.json
 python benchmarks/server_load.py --model en-de --source test.en --seconds 5      # a quick try, which only prints
@@ -27,7 +27,7 @@ import results
 from http_load import Connection, in_another_process, lines_of, metrics, percentile, server, translation
 
 COMMAND = "python benchmarks/server_load.py --model {model} --source {source} --setups {setups}"
-SETUPS = ["core:int8", "torch:fp32"]
+SETUPS = ["core:int8:1", "core:int8:16", "torch:fp32:1"]
 CLIENTS = 64
 SECONDS = 60.0
 ROUNDS = 3
@@ -45,7 +45,7 @@ COMPARED = (
 )
 
 
-async def closed_loop(port: int, lines: list[str], clients: int, seconds: float) -> dict[str, Any]:
+async def closed_loop(port: int, bodies: list[bytes], clients: int, seconds: float) -> dict[str, Any]:
     """So many clients, each of which asks again when it is answered."""
     numbers, statuses, latencies = count(), Counter[int](), []
     end = time.perf_counter() + seconds
@@ -53,7 +53,7 @@ async def closed_loop(port: int, lines: list[str], clients: int, seconds: float)
     async def client() -> None:
         connection = Connection(port)
         while time.perf_counter() < end:
-            answer = await connection.ask("POST", "/api/translate", translation(lines[next(numbers) % len(lines)]))
+            answer = await connection.ask("POST", "/api/translate", bodies[next(numbers) % len(bodies)])
             statuses[answer.status] += 1
             latencies.append(round(answer.seconds, 4))
         connection.close()
@@ -63,7 +63,7 @@ async def closed_loop(port: int, lines: list[str], clients: int, seconds: float)
     return {"statuses": statuses, "rate": statuses[200] / (time.perf_counter() - begin), "latencies": latencies}
 
 
-async def open_loop(port: int, lines: list[str], rate: float, seconds: float) -> dict[str, Any]:
+async def open_loop(port: int, bodies: list[bytes], rate: float, seconds: float) -> dict[str, Any]:
     """So many requests a second, whether they are answered or not."""
     statuses, refusals, memory = Counter[int](), [], []
     idle: list[Connection] = []
@@ -72,7 +72,7 @@ async def open_loop(port: int, lines: list[str], rate: float, seconds: float) ->
     async def ask(number: int) -> None:
         connection = idle.pop() if idle else Connection(port)
         try:
-            answer = await connection.ask("POST", "/api/translate", translation(lines[number % len(lines)]))
+            answer = await connection.ask("POST", "/api/translate", bodies[number % len(bodies)])
         except (OSError, asyncio.IncompleteReadError):
             statuses[0] += 1
             return
@@ -128,10 +128,11 @@ def varied(lines: list[str], number: int) -> list[str]:
 
 @dataclass
 class Setup:
-    """An engine with a precision, the server that runs with it, and what was measured so far."""
+    """An engine with a precision, the server that runs with it, how it is asked, and what was measured so far."""
 
     name: str
     computing: list[str]
+    texts: int  # per request
     port: int = 0
     offline: list[float] = field(default_factory=list)
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -140,11 +141,11 @@ class Setup:
     @property
     def rate(self) -> float:
         """Sentences per second of the server, over all rounds."""
-        return statistics.mean(each["rate"] for each in self.rounds)
+        return self.texts * statistics.mean(each["rate"] for each in self.rounds)
 
     def loaded(self, kind: str, source: str, amount: float, seconds: float) -> dict[str, Any]:
         """What clients in a process of their own have seen."""
-        arguments = ("--client", kind, self.port, source, amount, seconds)
+        arguments = ("--client", kind, self.port, source, self.texts, amount, seconds)
         found: dict[str, Any] = in_another_process("server_load.py", *arguments)
         print(self.name, kind, {name: value for name, value in found.items() if name != "latencies"}, flush=True)
         return found
@@ -179,18 +180,18 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
-def set_up(engine_and_precision: str, workers: int) -> Setup:
-    """The setup of that engine and precision, as in core:int8."""
-    engine, _, precision = engine_and_precision.partition(":")
+def set_up(name: str, workers: int) -> Setup:
+    """The setup of that engine, precision, and number of sentences per request, as in core:int8:16."""
+    engine, precision, texts = name.split(":")
     computing = ["--workers", str(workers), "--engine", engine, "--precision", precision]
-    return Setup(f"{engine} {precision}", computing)
+    return Setup(f"{engine} {precision}, sentences per request: {texts}", computing, int(texts))
 
 
 def speed(setup: Setup) -> list[tuple[str, float, str, str]]:
     """How fast a server was in its rounds, beside the command."""
     answered = sum(each["statuses"].get("200", 0) for each in setup.rounds)
     latencies = [each for found in setup.rounds for each in found["latencies"]]
-    ratios = [found["rate"] / offline for found, offline in zip(setup.rounds, setup.offline, strict=True)]
+    ratios = [setup.texts * found["rate"] / offline for found, offline in zip(setup.rounds, setup.offline, strict=True)]
     return [
         ("requests answered", answered, "requests", ""),
         ("requests failed", len(latencies) - answered, "requests", "0"),
@@ -205,13 +206,14 @@ def speed(setup: Setup) -> list[tuple[str, float, str, str]]:
 def overload(setup: Setup, source: str, seconds: float) -> list[tuple[str, float, str, str]]:
     """What becomes of a server that is asked for twice as much as it can do."""
     memory = asyncio.run(metrics(setup.port))["memory_bytes"]
-    over = setup.loaded("open", source, 2 * setup.rate, seconds / 2)
+    rate = setup.rate / setup.texts
+    over = setup.loaded("open", source, 2 * rate, seconds / 2)
     stuck = asyncio.run(settled(setup.port))
     again = setup.loaded("closed", source, CLIENTS, seconds / ROUNDS)
     odd = sum(number for status, number in over["statuses"].items() if status not in ("200", "429", "503"))
     refused = sum(over["statuses"].get(status, 0) for status in ("429", "503"))
     return [
-        ("overload: requests a second sent", round(2 * setup.rate, 1), "requests/s", ""),
+        ("overload: requests a second sent", round(2 * rate, 1), "requests/s", ""),
         ("overload: answered a second", round(over["rate"], 1), "requests/s", ""),
         ("overload: refused (429, 503)", refused, "requests", "> 0"),
         ("overload: other failures", odd, "requests", "0"),
@@ -221,7 +223,7 @@ def overload(setup: Setup, source: str, seconds: float) -> list[tuple[str, float
         ("overload: memory of all processes", round(over["memory"] / 2**20), "MiB", ""),
         ("overload: memory, second half / first half", round(over["growth"], 3), "", "< 1.1"),
         ("overload: sentences left over", stuck, "sentences", "0"),
-        ("throughput after the overload / before", round(again["rate"] / setup.rate, 3), "", ">= 0.9"),
+        ("throughput after the overload / before", round(again["rate"] / rate, 3), "", ">= 0.9"),
     ]
 
 
@@ -240,13 +242,16 @@ async def settled(port: int) -> float:
     return found["queue"] + found["running"] + found["waiting"]
 
 
-def client(kind: str, port: str, source: str, amount: str, seconds: str) -> None:
+def client(kind: str, port: str, source: str, texts: str, amount: str, seconds: str) -> None:
     """The second process."""
-    lines = lines_of(source)
+    lines, number = lines_of(source), int(texts)
+    bodies = [translation(line) for line in lines]
+    if number > 1:
+        bodies = [translation(lines[first : first + number]) for first in range(0, len(lines) - number + 1, number)]
     if kind == "open":
-        found = asyncio.run(open_loop(int(port), lines, float(amount), float(seconds)))
+        found = asyncio.run(open_loop(int(port), bodies, float(amount), float(seconds)))
     else:
-        found = asyncio.run(closed_loop(int(port), lines, int(float(amount)), float(seconds)))
+        found = asyncio.run(closed_loop(int(port), bodies, int(float(amount)), float(seconds)))
     print(json.dumps(found))
 
 
@@ -255,10 +260,10 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--source", help="sentences to translate, a line each")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--setups", nargs="+", default=SETUPS, help="engines and precisions, as in core:int8")
+    parser.add_argument("--setups", nargs="+", default=SETUPS, help="engine:precision:sentences per request")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--offline-lines", type=int, default=10_000)
-    parser.add_argument("--client", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--client", nargs=6, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
         client(*arguments.client)
