@@ -12,7 +12,7 @@
 #define HEEDFUL_API extern "C" __attribute__((visibility("default")))
 #endif
 
-enum { HEEDFUL_ABI_VERSION = 2 };
+enum { HEEDFUL_ABI_VERSION = 3 };
 
 enum heedful_activation { HEEDFUL_RELU, HEEDFUL_GELU, HEEDFUL_GELU_TANH, HEEDFUL_SILU, HEEDFUL_SWIGLU };
 enum heedful_positions {
@@ -70,6 +70,9 @@ HEEDFUL_API const char* heedful_instruction_set(void);
 HEEDFUL_API int heedful_use_instruction_set(const char* name);
 // What went wrong in the last call of this thread that failed.
 HEEDFUL_API const char* heedful_error(void);
+
+// Goes on with a CRC-32 over more bytes; 1 where this processor has no instruction for it.
+HEEDFUL_API int heedful_checksum(const void* data, uint64_t count, uint32_t* sum);
 
 HEEDFUL_API heedful_model* heedful_model_new(const heedful_settings* settings);
 HEEDFUL_API int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes,

@@ -88,10 +88,10 @@ def _write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def write_weights(path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None) -> None:
-    """Replace a model's weights in one step; they bear their checksum, and that of the model's tokenizer.json."""
+def write_weights(path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None, settings: bytes) -> None:
+    """Replace a model's weights in one step; they bear checksums of themselves, its tokenizer.json and its settings."""
     with _replacing_our_own(path, bytes_of(tensors)) as temporary:
-        save_tensors(temporary, tensors, unsealed(tokenizer))
+        save_tensors(temporary, tensors, unsealed(tokenizer, settings))
         seal(temporary)
 
 

@@ -19,7 +19,7 @@ from heedful.tasks.registry import all_tasks
 from heedful.text.document_unit import DocumentUnit
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
-from heedful.weights_seal import OF_TOKENIZER
+from heedful.weights_seal import OF_SETTINGS, OF_TOKENIZER, checksum_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -75,13 +75,27 @@ def save_model_folder(
     vocabulary = None if tokenizer is None else tokenizer.to_json()
     if vocabulary is not None:
         write_file(folder / "tokenizer.json", vocabulary)
-    config = replace(config, has_tokenizer=tokenizer is not None)
-    write_file(folder / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
+    settings = to_dict(replace(config, has_tokenizer=tokenizer is not None))
+    write_file(folder / "config.json", json.dumps(settings, indent=2) + "\n")
     write_file(folder / "README.md", card)
     # The weights come last, and bear the checksums: whoever loads them meanwhile, or after a kill, gets the old ones.
-    write_weights(
-        folder / WEIGHTS, parameter_tensors(model), None if vocabulary is None else vocabulary.encode("utf-8")
-    )
+    encoded = None if vocabulary is None else vocabulary.encode("utf-8")
+    write_weights(folder / WEIGHTS, parameter_tensors(model), encoded, _sealed_settings(settings))
+
+
+def _sealed_settings(data: Mapping[str, Any]) -> bytes:
+    """What of config.json the weights cannot do without; names of labels and languages are for people to change."""
+    return json.dumps({key: data.get(key) for key in ("family", "model")}, sort_keys=True).encode("utf-8")
+
+
+def check_sealed_settings(folder: Path, metadata: Mapping[str, str]) -> None:
+    """Raise a UserError if the settings in config.json are not those that the weights were written with."""
+    file, expected = folder / "config.json", metadata.get(OF_SETTINGS)
+    if expected is not None and checksum_of(_sealed_settings(read_json(file))) != expected:
+        raise UserError(
+            f"{file} does not have the settings that {WEIGHTS} was written with: its family or something under "
+            '"model" has changed; put back a copy of it, or give the command that trained or imported the model again'
+        )
 
 
 def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
@@ -107,6 +121,7 @@ def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
             check_finite(tensors)
         except UserError as error:
             raise UserError(f"{file.path}: {error}") from None
+    check_sealed_settings(folder, file.metadata)
     tokenizer = load_tokenizer(folder, config, file.metadata) if config.has_tokenizer else None
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
 
@@ -138,9 +153,10 @@ def load_tokenizer(folder: Path, config: ModelConfig, metadata: Mapping[str, str
 
 
 def check_weights(folder: Path) -> WeightsFile:
-    """The header of a model folder's weights, which must be as they were written."""
+    """The header of a model folder's weights, which must be as they were written, with the settings as they are."""
     with WeightsFile(folder / WEIGHTS) as file:
         file.check()
+    check_sealed_settings(folder, file.metadata)
     return file
 
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from heedful.errors import UserError
 
-# In the metadata of the file: its checksum, as it is with a blank one in its place, and that of the tokenizer's file.
-OWN, OF_TOKENIZER = "crc32", "tokenizer_crc32"
+# In the metadata of the file: its checksum, as it is with a blank one in its place, that of the tokenizer's file, and
+# that of the model's settings.
+OWN, OF_TOKENIZER, OF_SETTINGS = "crc32", "tokenizer_crc32", "settings_crc32"
 BLANK = "0" * 8
 # Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
 _BLOCK = 1 << 18
+# Goes on with a CRC-32 over more bytes, as zlib.crc32 does.
+Adding = Callable[[Any, int], int]
 
 
 def checksum_of(content: bytes) -> str:
@@ -25,10 +29,10 @@ def checksum_of(content: bytes) -> str:
     return f"{zlib.crc32(content):08x}"
 
 
-def unsealed(tokenizer: bytes | None) -> dict[str, str]:
-    """The metadata for a file that is to be sealed, of a model with that tokenizer.json."""
-    own = {"format": "pt", OWN: BLANK}
-    return own if tokenizer is None else {**own, OF_TOKENIZER: checksum_of(tokenizer)}
+def unsealed(tokenizer: bytes | None, settings: bytes | None = None) -> dict[str, str]:
+    """The metadata for a file that is to be sealed, of a model with that tokenizer.json and those settings."""
+    parts = {OF_TOKENIZER: tokenizer, OF_SETTINGS: settings}
+    return {"format": "pt", OWN: BLANK, **{key: checksum_of(part) for key, part in parts.items() if part is not None}}
 
 
 def seal(path: Path) -> None:
@@ -44,19 +48,19 @@ def seal(path: Path) -> None:
         file.write(_written(header, size))
 
 
-def is_sealed(file: BinaryIO, size: int, metadata: dict[str, str]) -> bool:
+def is_sealed(file: BinaryIO, size: int, metadata: dict[str, str], add: Adding = zlib.crc32) -> bool:
     """Whether an open file, with a header of so many bytes, has the checksum that it says it has, if it says any."""
     if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
         return True
     file.seek(8)
     entry = f'"{OWN}":"{{}}"'
     header = file.read(size).replace(entry.format(metadata[OWN]).encode(), entry.format(BLANK).encode(), 1)
-    return _sum_up(file, size, header) == metadata[OWN]
+    return _sum_up(file, size, header, add) == metadata[OWN]
 
 
-def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str]) -> None:
+def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str], add: Adding = zlib.crc32) -> None:
     """Raise a UserError unless `is_sealed` holds of an open file of weights."""
-    if not is_sealed(file, size, metadata):
+    if not is_sealed(file, size, metadata, add):
         raise UserError(
             f"{path} is damaged: it does not have the checksum that was written with it; put back a copy of it, or "
             "give the command that trained or imported the model again"
@@ -69,11 +73,11 @@ def _written(header: dict[str, object], size: int) -> bytes:
     return written
 
 
-def _sum_up(file: BinaryIO, size: int, header: bytes) -> str:
+def _sum_up(file: BinaryIO, size: int, header: bytes, add: Adding = zlib.crc32) -> str:
     """The checksum of a file as it is with that header."""
     crc = zlib.crc32(header, zlib.crc32(size.to_bytes(8, "little")))
     block = memoryview(bytearray(_BLOCK))
     file.seek(8 + size)
     while count := file.readinto(block):  # type: ignore[attr-defined]
-        crc = zlib.crc32(block[:count], crc)
+        crc = add(block[:count], crc)
     return f"{crc:08x}"

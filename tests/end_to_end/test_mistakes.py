@@ -16,6 +16,7 @@ from heedful.model_folder import ModelConfig, save_model_folder
 from heedful.models.decoder_only import DecoderOnly
 from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.text.tokenizer import Tokenizer
+from mutations import unseal
 
 
 def error(run, *arguments, **options) -> str:
@@ -48,7 +49,8 @@ def test_weights_of_another_model(run, copy_model: Path, tmp_path: Path) -> None
     config = json.loads((broken / "config.json").read_text())
     config["model"]["decoder"]["num_layers"] = 3
     (broken / "config.json").write_text(json.dumps(config))
-    assert "missing decoder.2." in error(run, "info", broken)
+    assert "config.json does not have the settings that model.safetensors was written" in error(run, "info", broken)
+    assert "missing decoder.2." in error(run, "info", unseal(broken))
 
 
 def test_a_misspelt_setting_names_the_nearest(run, tmp_path: Path) -> None:
@@ -194,10 +196,12 @@ def test_a_reader_that_goes_away_is_no_mistake(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not close what is inherited")
-def test_a_command_without_standard_output_has_no_traceback(untrained_model: Path) -> None:
-    command = [sys.executable, "-m", "heedful", "info", str(untrained_model)]
+@pytest.mark.parametrize("verb", [["info"], ["translate", "--max-length", "3", "red dog"], ["score", "red\tdog"]])
+def test_an_answer_without_standard_output_is_not_lost_silently(verb: list[str], untrained_model: Path) -> None:
+    command = [sys.executable, "-m", "heedful", verb[0], str(untrained_model), *verb[1:]]
     result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE)
-    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.returncode == 2
+    assert result.stderr.startswith(b"heedful: standard output is closed") and result.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("option", ["--output", "--out"])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from heedful.errors import UserError
 from heedful.model_folder import load_model_folder, save_model_folder
 from heedful.text.tokenizer import Tokenizer
 from heedful.weights_seal import checksum_of
+from mutations import change
 
 ENGINES = ["core", "torch"]
 
@@ -58,7 +60,7 @@ def test_a_damaged_file_is_refused_although_a_whole_one_takes_its_place(untraine
     with WeightsFile(file) as opened:
         with files.replacing(file) as temporary:
             temporary.write_bytes(whole)
-        with pytest.raises(UserError, match="is damaged"), opened.checked_meanwhile():
+        with pytest.raises(UserError, match="is damaged"), opened.checked_meanwhile(zlib.crc32):
             pass
 
 
@@ -80,6 +82,30 @@ def test_the_tokenizer_of_another_model_is_refused(engine: str, untrained_model:
     other.save(file)
     with pytest.raises(UserError, match=r"tokenizer\.json is not the file that the model was written with: it is dam"):
         heedful.load(untrained_model, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model__encoder__attention__num_heads": 2},
+        {"model__decoder__norm_epsilon": 1e-3},
+        {"model__special_tokens__start": 5},
+    ],
+)
+def test_settings_that_others_weights_were_trained_with_are_refused(
+    engine: str, changes: dict, untrained_model: Path
+) -> None:
+    """Each of them fits the shapes of the weights, and gives other answers."""
+    change(untrained_model / "config.json", **changes)
+    with pytest.raises(UserError, match=r"config\.json does not have the settings that model\.safetensors was writ"):
+        heedful.load(untrained_model, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_of_languages_may_be_changed(engine: str, untrained_model: Path) -> None:
+    change(untrained_model / "config.json", source_language="gsw")
+    assert heedful.load(untrained_model, engine=engine).config.source_language == "gsw"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -8,7 +8,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -45,6 +45,25 @@ VERBS = {
 
 class _ReaderGoneError(Exception):
     """A BrokenPipeError, which click would turn into an exit with 1."""
+
+
+class _ClosedOutput(io.RawIOBase):
+    """Standard output that was closed before the command began."""
+
+    def __init__(self, place: IO[str]) -> None:
+        self.place, self.told = place, False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.place.fileno()
+
+    def write(self, content: Any) -> int:
+        if self.told:  # what was still buffered, when the process ends
+            return len(content)
+        self.told = True
+        raise UserError("standard output is closed, so the answer cannot be written: send it to a file or a pipe")
 
 
 class _Verbs(Commands):
@@ -119,14 +138,17 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _mend_streams() -> None:
-    """Give a process that was started without input, output or errors (as in `>&-`) empty ones, and output a buffer.
+    """Give a process that was started without input or errors (as in `2>&-`) empty ones, and output a buffer.
 
-    With PYTHONUNBUFFERED, which container images set, output has none, and a disk that takes only a part of what is
-    written goes unnoticed.
+    Without output, what is written there is an error. With PYTHONUNBUFFERED, which container images set, output has no
+    buffer, and a disk that takes only a part of what is written goes unnoticed.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+            # Opened for output too: it takes the number that the next file would get.
+            empty = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            is_lost = name == "stdout"
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(_ClosedOutput(empty))) if is_lost else empty)
     raw, is_own = getattr(sys.stdout, "buffer", None), sys.stdout is sys.__stdout__
     if isinstance(raw, io.FileIO) and is_own:  # and not what a program that calls `main` put there
         encoding, errors = sys.stdout.encoding, sys.stdout.errors

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import zlib
 from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from typing import Any, TypeVar
 
@@ -91,6 +105,7 @@ _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_use_instruction_set": (c_int, (c_char_p,)),
     "heedful_error": (c_char_p, ()),
+    "heedful_checksum": (c_int, (c_void_p, c_uint64, POINTER(c_uint32))),
     "heedful_model_new": (c_void_p, (POINTER(ModelSettings),)),
     "heedful_model_put": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_int64), c_int, c_void_p, c_uint64)),
     "heedful_model_shortlist": (c_int, (c_void_p, _INTS, c_int)),
@@ -122,6 +137,14 @@ def engine() -> ctypes.CDLL:
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
     return loaded
+
+
+def add_to_checksum(content: memoryview, crc: int) -> int:
+    """Go on with a CRC-32 over more bytes, as zlib.crc32 does, with the processor's own instructions if it has some."""
+    total = c_uint32(crc)
+    if engine().heedful_checksum((c_char * len(content)).from_buffer(content), len(content), byref(total)):
+        return zlib.crc32(content, crc)
+    return total.value
 
 
 def last_error() -> str:

@@ -8,10 +8,11 @@ import weakref
 from collections.abc import Sequence
 from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from heedful.config import shown
-from heedful.core.interface import TYPES, check, check_ids, engine, last_error
+from heedful.core.interface import TYPES, add_to_checksum, check, check_ids, engine, last_error
 from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings, stored_name
 from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
     from heedful.text.shortlist import Shortlist
+
+
+# A file of so many bytes is read and packed by several threads, by so many at most.
+LARGE_FILE, MOST_LOADING = 1 << 24, 8
 
 
 class Cpu:
@@ -61,7 +66,7 @@ class CoreModel:
         self.threads = available_cores()
         with WeightsFile(folder / "model.safetensors") as file:
             self.version, self.metadata = file.version, file.metadata
-            with file.checked_meanwhile():
+            with file.checked_meanwhile(add_to_checksum):
                 try:
                     self._load(file)
                 except UserError as error:
@@ -81,9 +86,7 @@ class CoreModel:
         if not self.handle:
             raise UserError(last_error())
         self._finalizer = weakref.finalize(self, engine().heedful_model_free, self.handle)
-        for name, stored in names.items():
-            if ".positions." not in name:
-                self._put(name, file, stored)
+        self._put_all(file, [(name, stored) for name, stored in names.items() if ".positions." not in name])
         for name, table in self._tables.items():
             self._put_array(name, table)
         del self._tables
@@ -120,6 +123,37 @@ class CoreModel:
                 raise UserError(f"{stored[:80]} is not part of the model")
             names[name] = stored
         return names
+
+    def _put_all(self, file: WeightsFile, names: list[tuple[str, str]]) -> None:
+        """Hand tensors over to the engine, which packs them without Python's lock; large files get several threads."""
+        waiting = sorted(enumerate(names), key=lambda each: file.tensors[each[1][1]].size)
+        failures: dict[int, Exception] = {}
+
+        def put_waiting(own: WeightsFile) -> None:
+            while waiting:
+                try:
+                    number, (name, stored) = waiting.pop()
+                except IndexError:  # another thread took the last one
+                    return
+                try:
+                    self._put(name, own, stored)
+                except Exception as error:
+                    failures[number] = error
+
+        def put_in_thread(own: WeightsFile) -> None:
+            with own:
+                put_waiting(own)
+
+        large = sum(each.size for each in file.tensors.values()) >= LARGE_FILE
+        opened = [file.opened_again() for _ in range(min(self.threads, MOST_LOADING) - 1 if large else 0)]
+        threads = [Thread(target=put_in_thread, args=[each]) for each in opened if each is not None]
+        for thread in threads:
+            thread.start()
+        put_waiting(file)
+        for thread in threads:
+            thread.join()
+        if failures:  # the same one however the threads took turns
+            raise failures[min(failures)]
 
     def _put(self, name: str, file: WeightsFile, stored: str) -> None:
         tensor = file.tensors[stored]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from heedful.config import shown
 from heedful.core.interface import TYPES
 from heedful.errors import UserError
 from heedful.files import file_version
-from heedful.weights_seal import check_seal
+from heedful.weights_seal import Adding, check_seal
 
 # Whoever translates a line does not wait for numpy.
 if TYPE_CHECKING:
@@ -72,30 +73,41 @@ class WeightsFile:
         """Raise a UserError if the file is not as it was written."""
         check_seal(self.file, self.path, self.header_size, self.metadata)
 
+    def opened_again(self) -> WeightsFile | None:
+        """The same file for another thread, to be closed by that one; None if another one has taken its place."""
+        file = self.path.open("rb")
+        if file_version(os.fstat(file.fileno())) != self.version:
+            file.close()
+            return None
+        other = copy.copy(self)
+        other.file, other._buffer = file, bytearray()
+        return other
+
     @contextmanager
-    def checked_meanwhile(self) -> Iterator[None]:
+    def checked_meanwhile(self, add: Adding) -> Iterator[None]:
         """Check the file in another thread while the body reads it; if it is damaged, that is the error to raise."""
-        with self.path.open("rb") as file:
-            if file_version(os.fstat(file.fileno())) != self.version:  # replaced by another, which is not this one
-                self.check()
-                yield
-                return
-            trouble: list[Exception] = []
+        other = self.opened_again()
+        if other is None:
+            self.check()
+            yield
+            return
+        trouble: list[Exception] = []
 
-            def look() -> None:
-                try:
-                    check_seal(file, self.path, self.header_size, self.metadata)
-                except Exception as error:
-                    trouble.append(error)
-
-            thread = Thread(target=look)
-            thread.start()
+        def look() -> None:
             try:
-                yield
-            finally:
-                thread.join()
-                if trouble:
-                    raise trouble[0] from None
+                with other:
+                    check_seal(other.file, self.path, self.header_size, self.metadata, add)
+            except Exception as error:
+                trouble.append(error)
+
+        thread = Thread(target=look)
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+            if trouble:
+                raise trouble[0] from None
 
     def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
         """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""

@@ -25,8 +25,8 @@ class Request:
     draw: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        if self.index < 0:
-            raise UserError(f"a request's index is {self.index}, but must be 0 or more")
+        if not 0 <= self.index < 1 << 63:
+            raise UserError(f"a request's index is {self.index}, but must be 0 or more, and below 2**63")
 
     def check(self, special: SpecialTokens) -> None:
         """Raise a UserError if it holds a token that no text has."""

@@ -10,7 +10,14 @@ from heedful.config import require_whole, shown
 from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.machine.torch_needed import needs_torch
-from heedful.model_folder import LoadedModel, ModelConfig, check_model_folder, load_model_folder, load_tokenizer
+from heedful.model_folder import (
+    LoadedModel,
+    ModelConfig,
+    check_model_folder,
+    check_sealed_settings,
+    load_model_folder,
+    load_tokenizer,
+)
 from heedful.tasks.computing import Computing, Engine, Precision
 from heedful.tasks.declaration import resolve
 from heedful.tasks.engines import choose_engine
@@ -96,6 +103,7 @@ def _load_core(
 ) -> LoadedModel:
     int8 = precision == "int8"
     network = CoreModel(folder, config.family, config.model, int8=int8, max_length=max_length, shortlist=shortlist)
+    check_sealed_settings(folder, network.metadata)
     tokenizer = load_tokenizer(folder, config, network.metadata) if config.has_tokenizer else None
     return LoadedModel(network, config, tokenizer, folder.resolve().name)
 

@@ -385,3 +385,40 @@ def test_a_folder_is_loaded_by_the_engine_that_is_asked_for(untrained_model: Pat
     assert type(heedful.load(untrained_model).model).__name__ == "CoreModel"
     with pytest.raises(UserError, match="engine is 'none': choose auto, core or torch"):
         heedful.load(untrained_model, engine="none")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_several_threads_load_the_same_model(
+    folders: dict[str, Path], family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [Framed([1, *ids, 2], len(ids) + 2, False) for ids in texts((3, 17), 1)]
+
+    def answers() -> list[Any]:
+        model = core_model(folders[family], int8=True)
+        if family == "encoder_only":
+            return [each.tolist() for each in encoder_computation(model).pooled(rows, "mean", 2)]
+        return [
+            done.hypotheses
+            for done in decode(model, [Request(0, [5, 7, 11])], DecodingOptions(beam=3, max_length=7), 3)
+        ]
+
+    before = answers()
+    monkeypatch.setattr("heedful.core.model.LARGE_FILE", 0)
+    monkeypatch.setattr("heedful.core.model.available_cores", lambda: 5)
+    assert answers() == before
+
+
+def test_of_several_bad_tensors_the_first_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save(tmp_path, "decoder_only", family_settings("decoder_only"))
+    tensors = load_file(folder / "model.safetensors")
+    for tensor in tensors.values():
+        tensor.view(-1)[-1] = torch.nan
+    save_file(tensors, folder / "model.safetensors")
+    monkeypatch.setattr("heedful.core.model.LARGE_FILE", 0)
+    monkeypatch.setattr("heedful.core.model.available_cores", lambda: 5)
+    told = set()
+    for _ in range(7):
+        with pytest.raises(UserError, match="infinite or NaN") as raised:
+            core_model(folder)
+        told.add(str(raised.value))
+    assert len(told) == 1

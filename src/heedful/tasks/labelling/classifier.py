@@ -7,6 +7,7 @@ from typing import overload
 
 import numpy as np
 
+from heedful.errors import UserError
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.classification import Classification
@@ -42,6 +43,9 @@ class Classifier(Encoder):
     ) -> Classification | list[Classification]:
         """Label texts, in order, or one text; a pair is a tuple, and a blank text has no label."""
         given = texts_or_pairs_as_list(texts)
+        if not self.takes_pairs and any(isinstance(text, tuple) for text in given):
+            number = next(number for number, text in enumerate(given, 1) if isinstance(text, tuple))
+            raise UserError(f"text {number} is a pair, but this model labels single texts: give it as one string")
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
         logits = self.logits([framed[index] for index in filled], batch_size)

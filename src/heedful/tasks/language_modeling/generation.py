@@ -69,6 +69,8 @@ class GenerationOptions:
             )
         if not isinstance(self.stop, tuple | list) or not all(isinstance(text, str) for text in self.stop):
             raise UserError(f"stop is {shown(self.stop)}, but must be texts: give them in a tuple")
+        if "" in self.stop:
+            raise UserError("stop holds an empty text, which would end before anything: leave it out")
         # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
         SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
         assert self.search  # checks the rules against repetition

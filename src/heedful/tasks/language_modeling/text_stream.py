@@ -14,7 +14,7 @@ class TextStream:
     """Gives the text of a growing row of tokens piece by piece, up to the first stop string."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
-        self.tokenizer, self.stop = tokenizer, [each for each in stop if each]
+        self.tokenizer, self.stop = tokenizer, stop
         self.tokens: list[int] = []
         self.held = ""
         self.stopped = False
