@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
+from heedful.training.parallel.meeting import meet
+from heedful.training.parallel.network import choose_interface
 
 # How long processes wait for each other at the start.
 START_SECONDS = 600.0
@@ -25,6 +27,8 @@ class World:
     """A run of one process, which agrees with itself; `Processes` is one of several."""
 
     rank, size, local_rank = 0, 1, 0
+    # How long it waits for others, in seconds.
+    timeout = 0.0
 
     @property
     def leads(self) -> bool:
@@ -90,10 +94,10 @@ class Processes(World):
             torch.cuda.set_device(self.local_rank)
             backend = "cpu:gloo,cuda:nccl"
         limit, start = timedelta(seconds=timeout_seconds), timedelta(seconds=max(START_SECONDS, timeout_seconds))
-        self.store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
+        store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
         # All are here before the shorter limit holds: a process that starts may have to wait for its machine.
-        self.store.set(f"here/{self.rank}", "")
-        self.store.wait([f"here/{rank}" for rank in range(self.size)], start)
+        self.store = meet(store, self.rank, self.size, start.total_seconds())
+        choose_interface()
         dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
 
     def first(self, value: float | None) -> float | None:
