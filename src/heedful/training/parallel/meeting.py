@@ -11,7 +11,7 @@ from uuid import uuid4
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
-    from torch.distributed import Store
+    from torch._C._distributed_c10d import Store
 
 POLL_SECONDS = 0.05
 
@@ -20,11 +20,11 @@ def meet(store: Store, rank: int, size: int, limit_seconds: float) -> Store:
     """The part of the store that belongs to this start of the run, once all of its processes are there.
 
     torchrun keeps its store when it starts processes again, with all that the earlier ones have written: that they
-    are here, what they have done, under which address they can be reached. A number of the start would not do, because the
-    nodes that are left and those that join count differently. So the first process makes up a name, and the others
-    ask for it with questions of their own, to which nobody has ever had an answer.
+    are here, what they have done, under which address they can be reached. The number of the start would not do as a
+    name, because nodes that stay and nodes that join count differently. So the first process makes up a name, and the
+    others ask for it, each with a question that nobody has asked before.
     """
-    from torch.distributed import PrefixStore
+    from torch._C._distributed_c10d import PrefixStore
 
     meetings = PrefixStore("heedful", store)
     name = _call(meetings, size, limit_seconds) if rank == 0 else _ask(meetings, rank, limit_seconds)
