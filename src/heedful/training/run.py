@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import filelock
 import torch
 
 from heedful.config import merge
@@ -18,11 +17,12 @@ from heedful.errors import UserError
 from heedful.machine.devices import choose_device, flushed_denormals
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
-from heedful.storage import storage_error, writing
+from heedful.storage import writing
 from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings
 from heedful.training.config import ParallelConfig
 from heedful.training.limits import Clock
+from heedful.training.lock import locked
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
 from heedful.training.parallel.rank_log import Both, RankLog
@@ -30,6 +30,9 @@ from heedful.training.parallel.world import ALONE, Processes, World, started_by_
 from heedful.training.resolve import asked_model_settings, check_settings
 from heedful.training.run_config import RunConfig
 from heedful.training.saved_run import SavedRun, new_run, reload_run, run_in_words, run_of_words, save_run
+
+# How long processes that were cut off may take to end, after they have waited for the others in vain.
+LOCK_SECONDS = 60.0
 
 
 class RunObserver(Observer, Protocol):
@@ -86,7 +89,7 @@ def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) ->
 
         def prepare() -> None:
             run.data.check()
-            stack.enter_context(_locked(out))
+            stack.enter_context(locked(out, world.timeout + LOCK_SECONDS, observer.message))
             stack.enter_context(writing(out / "run"))
             ready.append(_prepare(run, file, observer, world.size))
 
@@ -157,30 +160,6 @@ def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) 
         observer.message(f"{damage}: written again from the last checkpoint")
         state.unsaved_scores = {"loss": state.best_rank[-1]}
         trainer.save_kept()
-
-
-@contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """The model folder, with a lock that ends with this process, however it ends."""
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: choose another folder with --out")
-    if out.is_dir() and any(out.iterdir()) and not (out / "run").is_dir():
-        raise UserError(f"{out} already holds other files: choose another folder with --out")
-    with writing(out / "run"):
-        (out / "run").mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(out / "run" / "lock")
-    try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout:
-        raise UserError(f"another run is at work in {out}: wait for it, or choose another --out") from None
-    except NotImplementedError:
-        raise UserError(f"the file system of {out} has no locks: choose an --out on another one") from None
-    except OSError as error:
-        raise storage_error(error, out / "run" / "lock", written=True) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _trainer(

@@ -29,8 +29,6 @@ def run_processes(count: int, arguments: Sequence[str]) -> int:
         "LOCAL_WORLD_SIZE": str(count),
         "TORCHELASTIC_USE_AGENT_STORE": "True",
     }
-    if sys.platform == "linux":  # all are on this machine, whatever its name stands for
-        shared["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
     command = [sys.executable, "-m", "heedful", *arguments]
     processes = [
         subprocess.Popen(

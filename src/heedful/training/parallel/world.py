@@ -14,9 +14,12 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
+from heedful.training.parallel.meeting import meet
+from heedful.training.parallel.network import choose_interface
+from heedful.training.parallel.patience import within
 
-# How long processes wait for each other at the start.
-START_SECONDS = 600.0
+# How long processes wait for each other at the start, at least.
+START_SECONDS = 120.0
 # How long a process waits, once another one has failed, to hear from the others where they are.
 GRACE_SECONDS = 3.0
 
@@ -25,6 +28,8 @@ class World:
     """A run of one process, which agrees with itself; `Processes` is one of several."""
 
     rank, size, local_rank = 0, 1, 0
+    # How long it waits for others, in seconds.
+    timeout = 0.0
 
     @property
     def leads(self) -> bool:
@@ -90,10 +95,10 @@ class Processes(World):
             torch.cuda.set_device(self.local_rank)
             backend = "cpu:gloo,cuda:nccl"
         limit, start = timedelta(seconds=timeout_seconds), timedelta(seconds=max(START_SECONDS, timeout_seconds))
-        self.store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
+        store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
         # All are here before the shorter limit holds: a process that starts may have to wait for its machine.
-        self.store.set(f"here/{self.rank}", "")
-        self.store.wait([f"here/{rank}" for rank in range(self.size)], start)
+        self.store = meet(store, self.rank, self.size, start.total_seconds())
+        choose_interface()
         dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
 
     def first(self, value: float | None) -> float | None:
@@ -166,7 +171,10 @@ class Processes(World):
             except RuntimeError as error:
                 if "imeout" not in str(error):
                     raise self._gone(f"the connection was lost ({_first_line(error)})") from None
-            now = self.store.add("beats", 0)
+            try:
+                now = within(self.timeout, lambda: self.store.add("beats", 0))
+            except TimeoutError as error:
+                raise self._gone(f"the store does not answer ({error})") from None
             if now != beats:
                 beats, heard = now, time.monotonic()
             elif time.monotonic() - heard > self.timeout:
@@ -195,17 +203,20 @@ class Processes(World):
         """Those who notice say so: who does not is the one that hangs, or is gone."""
         silent = "another process"
         try:
-            self.store.set(f"noticed/{self.rank}", str(self.step))
-            time.sleep(GRACE_SECONDS)
-            missing = [rank for rank in range(self.size) if not self.store.check([f"noticed/{rank}"])]
-            if missing:
+            if missing := within(2 * GRACE_SECONDS, self._missing):
                 silent = f"rank {', '.join(map(str, missing))}"
-        except RuntimeError:  # the store went with the process that held it
+        except (RuntimeError, TimeoutError):  # the store went with the process, or with the machine, that held it
             silent = "rank 0"
         return UserError(
             f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
             "goes on from the last checkpoint"
         )
+
+    def _missing(self) -> list[int]:
+        """Who has not noticed anything, some time after this process has."""
+        self.store.set(f"noticed/{self.rank}", str(self.step))
+        time.sleep(GRACE_SECONDS)
+        return [rank for rank in range(self.size) if not self.store.check([f"noticed/{rank}"])]
 
     def leave(self) -> None:
         import torch.distributed as dist

@@ -1,0 +1,67 @@
+"""The lock of a model folder: one run at a time, which its own restart may wait for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+from heedful.errors import UserError
+from heedful.files import write_file
+from heedful.storage import storage_error, writing
+
+# What torchrun calls its run, the same through all restarts and on all nodes.
+LAUNCH = "TORCHELASTIC_RUN_ID"
+
+
+@contextmanager
+def locked(out: Path, patience_seconds: float, tell: Callable[[str], None]) -> Iterator[None]:
+    """The model folder, with a lock that ends with this process, however it ends.
+
+    A node that was cut off may still be at work when torchrun starts its run again on the others: an earlier start of
+    the same run is waited for. Any other run is refused at once.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: choose another folder with --out")
+    if out.is_dir() and any(out.iterdir()) and not (out / "run").is_dir():
+        raise UserError(f"{out} already holds other files: choose another folder with --out")
+    with writing(out / "run"):
+        (out / "run").mkdir(parents=True, exist_ok=True)
+    lock, launch = filelock.FileLock(out / "run" / "lock"), out / "run" / "launch"
+    try:
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout:
+            if not _is_this_launch(launch):
+                raise
+            tell(f"an earlier start of this run is still at work in {out}: waiting for its end")
+            lock.acquire(timeout=patience_seconds)
+    except filelock.Timeout:
+        raise UserError(f"another run is at work in {out}: wait for it, or choose another --out") from None
+    except NotImplementedError:
+        raise UserError(f"the file system of {out} has no locks: choose an --out on another one") from None
+    except OSError as error:
+        raise storage_error(error, out / "run" / "lock", written=True) from None
+    try:
+        _note_launch(launch)
+        yield
+    finally:
+        lock.release()
+
+
+def _is_this_launch(file: Path) -> bool:
+    try:
+        return LAUNCH in os.environ and file.read_text(encoding="utf-8") == os.environ[LAUNCH]
+    except (OSError, ValueError):
+        return False
+
+
+def _note_launch(file: Path) -> None:
+    if LAUNCH in os.environ:
+        write_file(file, os.environ[LAUNCH])
+    else:
+        with writing(file):
+            file.unlink(missing_ok=True)
