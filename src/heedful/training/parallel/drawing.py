@@ -46,6 +46,7 @@ class Drawing:
     def __init__(self, build: Callable[[], nn.Module], seed: int) -> None:
         self.build, self.seed = build, seed
         self.changes: dict[nn.Parameter, list[Change]] = {}
+        self.scratch = Scratch()
 
     def unfilled(self) -> nn.Module:
         """The model with nothing drawn."""
@@ -56,7 +57,7 @@ class Drawing:
         """The model whose values `value` gives; one that cannot be drawn by parameter is built as it always is."""
         torch.manual_seed(self.seed)
         try:
-            with _Changes(self.changes):
+            with _Changes(self.changes, self.scratch):
                 return self.build()
         except NotByParameterError:
             self.changes.clear()
@@ -65,8 +66,9 @@ class Drawing:
 
     @torch.no_grad()
     def value(self, parameter: nn.Parameter) -> Tensor:
-        """The whole of a parameter of the model, as the ordinary build gives it."""
-        whole = parameter.detach().to("cpu", copy=True)
+        """The whole of a parameter of the model, as the ordinary build gives it; it is there until the next is asked."""
+        whole = self.scratch.like(parameter)
+        whole.copy_(parameter)
         with torch.random.fork_rng(devices=[]):
             for change in self.changes.pop(parameter, ()):
                 torch.set_rng_state(change.generator)
@@ -74,12 +76,29 @@ class Drawing:
         return whole
 
 
+class Scratch:
+    """Memory for one tensor after the other.
+
+    What each of them took and gave back would be given to the next parameter, which then holds memory that was touched.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = torch.empty(0)
+
+    def like(self, parameter: Tensor) -> Tensor:
+        """A tensor of the shape of another, whose numbers are any."""
+        count = parameter.numel()
+        if self.buffer.dtype != parameter.dtype or len(self.buffer) < count:
+            self.buffer = torch.empty(max(count, 2 * len(self.buffer)), dtype=parameter.dtype)
+        return self.buffer[:count].view(parameter.shape)
+
+
 class _Changes(TorchFunctionMode):
     """Takes down what changes parameters, and has it done to a tensor that is dropped."""
 
-    def __init__(self, found: dict[nn.Parameter, list[Change]]) -> None:
+    def __init__(self, found: dict[nn.Parameter, list[Change]], scratch: Scratch) -> None:
         super().__init__()
-        self.found = found
+        self.found, self.scratch = found, scratch
 
     @torch.no_grad()
     def __torch_function__(
@@ -98,7 +117,7 @@ class _Changes(TorchFunctionMode):
                 raise NotByParameterError
             return function(*args, **kwargs)
         change = Change(torch.get_rng_state(), function, tuple(args), kwargs)
-        change.apply(torch.empty_like(target, requires_grad=False))
+        change.apply(self.scratch.like(target))
         self.found.setdefault(target, []).append(change)
         return target
 
