@@ -204,11 +204,11 @@ class Trainer(Generic[AnyBatch]):
             self.state.validation_steps.append(self.state.position.step)
             # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
             # worse weights for the best, and put them in their place.
-            self._start_saving()
+            self.start_saving()
             self.save_kept()
             return self._over()
         if self.world.first(self.saver.due()):
-            self._start_saving()
+            self.start_saving()
         return False
 
     def _validate(self, averaged: bool = True) -> None:
@@ -270,7 +270,8 @@ class Trainer(Generic[AnyBatch]):
         self._note_progress()
         self.saver.save(self.learner, self.state, set(self._steps_to_average()))
 
-    def _start_saving(self) -> None:
+    def start_saving(self) -> None:
+        """The same from a copy, while training goes on."""
         self._note_progress()
         self.saver.start(self.learner, self.state, set(self._steps_to_average()))
 

@@ -50,7 +50,7 @@ class Learner(Protocol[AnyBatch]):
     def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
         """The model of the task has the weights that are measured and kept; all processes come here together."""
 
-    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], None]:
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """What writes a checkpoint of the model as it is now, to be called by any thread, in all processes.
 
         With `copied` it has a copy of all that it writes, so that training can go on meanwhile.
@@ -100,7 +100,7 @@ class Replica(Generic[AnyBatch]):
         """The model has the weights that are measured and kept."""
         return self.average.in_place() if self.average and averaged else nullcontext()
 
-    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], None]:
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """What writes a checkpoint of the model as it is now: the leading process has all of it."""
         if not self.world.leads:
             return lambda: None

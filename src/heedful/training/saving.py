@@ -81,14 +81,14 @@ class Saver:
     def _busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _begin(self, write: Callable[[], None], state: RunState, keep: set[int]) -> threading.Thread:
+    def _begin(self, write: Callable[[], object], state: RunState, keep: set[int]) -> threading.Thread:
         # A daemon: a process that fails must not wait for others that have gone.
         self._thread = threading.Thread(target=self._write, args=(write, state.position.step, keep), daemon=True)
         self.timer.begin()
         self._thread.start()
         return self._thread
 
-    def _write(self, write: Callable[[], None], step: int, keep: set[int]) -> None:
+    def _write(self, write: Callable[[], object], step: int, keep: set[int]) -> None:
         try:
             with self.timer.saving():
                 write()

@@ -66,7 +66,7 @@ class Drawing:
 
     @torch.no_grad()
     def value(self, parameter: nn.Parameter) -> Tensor:
-        """The whole of a parameter of the model, as the ordinary build gives it; it is there until the next is asked."""
+        """The whole of a parameter, as the ordinary build gives it; it is there until the next one is asked for."""
         whole = self.scratch.like(parameter)
         whole.copy_(parameter)
         with torch.random.fork_rng(devices=[]):

@@ -11,20 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.checkpoint import (
+from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
-    LoadPlan,
-    LoadPlanner,
     Metadata,
-    SavePlan,
-    SavePlanner,
-    StorageReader,
-    StorageWriter,
+    TensorProperties,
     TensorStorageMetadata,
 )
-from torch.distributed.checkpoint.metadata import TensorProperties
-from torch.distributed.checkpoint.planner import WriteItem
-from torch.distributed.checkpoint.storage import WriteResult
+from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner, SavePlan, SavePlanner, WriteItem
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
 from heedful.storage import writing

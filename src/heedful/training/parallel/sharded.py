@@ -157,13 +157,9 @@ class Sharded(Generic[AnyBatch]):
         yield
         self._holds_mean = False
 
-    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], None]:
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """What writes a checkpoint of the model as it is now: each process has its share of it."""
-        groups: dict[str, Mapping[str, Tensor]] = {"model": dict(self.model.named_parameters())}
-        groups["optimizer"] = optimizer_tensors(self.model, self.optimizer)
-        if self.average:
-            groups["average"] = self.average.tensors
-        shares = self._shares(groups)
+        shares = self._shares()
         if copied:
             shares = {name: replace(share, local=in_memory(share.local)) for name, share in shares.items()}
         step, content = state.position.step, state.to_dict()
@@ -174,7 +170,12 @@ class Sharded(Generic[AnyBatch]):
 
         return write
 
-    def _shares(self, groups: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Share]:
+    def _shares(self) -> dict[str, Share]:
+        """What this process has of all that a checkpoint holds, by group and name."""
+        groups: dict[str, Mapping[str, Tensor]] = {"model": dict(self.model.named_parameters())}
+        groups["optimizer"] = optimizer_tensors(self.model, self.optimizer)
+        if self.average:
+            groups["average"] = self.average.tensors
         found = {group: shares_of(tensors, self.placements, self.mesh) for group, tensors in groups.items()}
         return {f"{group}/{name}": share for group, shares in found.items() for name, share in shares.items()}
 
@@ -189,9 +190,6 @@ class Sharded(Generic[AnyBatch]):
             if f"optimizer/{name}/step" in stored:
                 moments = {key: torch.zeros_like(parameter) for key in ("exp_avg", "exp_avg_sq")}
                 self.optimizer.state[parameter] = {"step": torch.zeros(()), **moments}
-        groups = {"model": parameters, "optimizer": optimizer_tensors(self.model, self.optimizer)}
-        if self.average:
-            groups["average"] = self.average.tensors
         with torch.no_grad():
-            read_shares(path, stored, self._shares(groups))
+            read_shares(path, stored, self._shares())
         return state

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.checkpoint import (
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
-    DefaultSavePlanner,
-    LoadPlan,
-    LoadPlanner,
     Metadata,
-    ReadItem,
-    SavePlan,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
     TensorStorageMetadata,
 )
-from torch.distributed.checkpoint.metadata import STATE_DICT_TYPE, MetadataIndex, StorageMeta, TensorProperties
-from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+from torch.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    TensorWriteData,
+    WriteItem,
+    WriteItemType,
+)
 from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 
 from heedful.training.parallel.pieces import Piece, Share
@@ -36,7 +43,7 @@ class ShareSavePlanner(DefaultSavePlanner):
         self.shares = shares
 
     def set_up_planner(
-        self, state_dict: STATE_DICT_TYPE, storage_meta: StorageMeta | None = None, is_coordinator: bool = False
+        self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None, is_coordinator: bool = False
     ) -> None:
         """Take note of who this process is."""
         self.is_coordinator = is_coordinator
@@ -72,7 +79,7 @@ class ShareLoadPlanner(LoadPlanner):
         self.shares = shares
 
     def set_up_planner(
-        self, state_dict: STATE_DICT_TYPE, metadata: Metadata | None = None, is_coordinator: bool = False
+        self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
     ) -> None:
         """Take note of what the checkpoint has."""
         assert metadata is not None

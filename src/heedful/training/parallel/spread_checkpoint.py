@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-import torch.distributed.checkpoint as distributed_checkpoint
-from torch.distributed.checkpoint import CheckpointException
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from heedful.training.checkpoint import checkpoint_path, completing, naming_damage
 from heedful.training.parallel.piece_storage import PieceReader, PieceWriter
@@ -40,7 +41,7 @@ def save_shares(
     writer, planner = PieceWriter(final, state, size), ShareSavePlanner(shares)
     try:
         with completing(final, size) if dist.get_rank(group) == 0 else nullcontext():
-            distributed_checkpoint.save(dict(shares), storage_writer=writer, planner=planner, process_group=group)
+            save(dict(shares), storage_writer=writer, planner=planner, process_group=group)
     except CheckpointException as error:
         raise _first_of(error) from None
 
@@ -52,7 +53,7 @@ def read_shares(path: Path, stored: Mapping[str, Stored], shares: Mapping[str, S
         # Torch tells that the processes do not wait for each other, which is as it should be.
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
-            distributed_checkpoint.load(dict(shares), storage_reader=reader, planner=planner, no_dist=True)
+            load(dict(shares), storage_reader=reader, planner=planner, no_dist=True)
         except CheckpointException as error:
             raise _first_of(error) from None
 
