@@ -2,7 +2,8 @@
 
 Run as a program, it saves in processes that come to an end in the middle of it, and prints a line of JSON for each:
 which steps were reported as saved, and which one the next start found. `at-each FOLDER STEPS` ends a process at every
-operation on names of files, the first at the first one, and so on; `killed FOLDER SECONDS...` kills them after a time.
+operation on names of files, the first at the first one, and so on; `killed FOLDER SECONDS...` kills them after a time,
+and `killed-meanwhile` does so while the steps go on as they are saved.
 """
 
 import json
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -18,6 +20,7 @@ from heedful.training.config import BatchConfig, MachineConfig, TrainingConfig
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 
+Save = Callable[[Path, int, int], None]
 OPERATIONS = {"os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 
 
@@ -46,8 +49,8 @@ def small_trainer(folder: Path) -> Trainer:
     return Trainer(torch.nn.Linear(3, 2), NothingToLearn(), config, folder, Listener(), Clock(), lambda scores: None)
 
 
-def save_step(trainer: Trainer, step: int) -> None:
-    """Pretend to take a step, and save."""
+def take_step(trainer: Trainer, step: int) -> None:
+    """Pretend to take a step."""
     trainer.state.position.step = step
     with torch.no_grad():
         for parameter in trainer.model.parameters():
@@ -56,6 +59,11 @@ def save_step(trainer: Trainer, step: int) -> None:
             state = {"step": torch.tensor(float(step)), "exp_avg": zeros.clone(), "exp_avg_sq": zeros.clone()}
             trainer.learner.optimizer.state[parameter] = state
     trainer.metrics.write("train", {"step": step, "loss": 1 / step})
+
+
+def save_step(trainer: Trainer, step: int) -> None:
+    """Pretend to take a step, and save."""
+    take_step(trainer, step)
     trainer.save()
 
 
@@ -81,6 +89,17 @@ def save_on(folder: Path, steps: int, report: int) -> None:
         os.write(report, f"{step}\n".encode())
 
 
+def save_meanwhile(folder: Path, steps: int, report: int) -> None:
+    """The same while the steps go on: each is reported when the next one begins to be saved."""
+    trainer = small_trainer(folder)
+    first = trainer.state.position.step + 1 if trainer.resume() else 1
+    for step in range(first, first + steps):
+        take_step(trainer, step)
+        trainer.start_saving()  # what was begun before is complete
+        if step > first:
+            os.write(report, f"{step - 1}\n".encode())
+
+
 def end_at_operation(number: int, folder: Path) -> None:
     """Let this process end, as by a kill, when it is about to do its n-th operation inside a folder."""
     count = 0
@@ -97,14 +116,14 @@ def end_at_operation(number: int, folder: Path) -> None:
     sys.addaudithook(hook)
 
 
-def start(folder: Path, steps: int, end_at: int | None) -> tuple[int, int]:
+def start(folder: Path, steps: int, end_at: int | None, save: Save = save_on) -> tuple[int, int]:
     """Save in a process of its own; its id, and where it reports."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         if end_at is not None:
             end_at_operation(end_at, folder)
-        save_on(folder, steps, writing)
+        save(folder, steps, writing)
         os._exit(0)
     os.close(writing)
     return child, reading
@@ -150,10 +169,10 @@ def end_at_each_operation(folder: Path, steps: int) -> None:
         tell(reported, folder / str(number))
 
 
-def kill_after(folder: Path, seconds: list[float]) -> None:
+def kill_after(folder: Path, seconds: list[float], save: Save) -> None:
     """Kill a process that long after its first report, again and again in the same folder."""
     for each in seconds:
-        child, reading = start(folder, 10**6, None)
+        child, reading = start(folder, 10**6, None, save)
         os.set_blocking(reading, True)
         first = os.read(reading, 20)
         time.sleep(each)
@@ -170,4 +189,5 @@ if __name__ == "__main__":
     if what == "at-each":
         end_at_each_operation(Path(place), int(numbers[0]))
     else:
-        kill_after(Path(place, "killed"), [float(each) for each in numbers])
+        save = save_meanwhile if what == "killed-meanwhile" else save_on
+        kill_after(Path(place, what), [float(each) for each in numbers], save)

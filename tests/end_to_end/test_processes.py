@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
+from pickles import pickled_files
+
 STEPS = 6
 SETTINGS = [
     "model.width=32",
@@ -92,6 +94,8 @@ def test_a_model_that_is_spread_gives_the_losses_of_one(command: Command, alone:
         assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
         assert one.get("examples") == other.get("examples")
     assert load_file(folder / axis / "model.safetensors").keys() == load_file(alone / "model.safetensors").keys()
+    assert (folder / axis / "run" / "checkpoints" / f"step-{STEPS:09d}" / "rank-00001.safetensors").is_file()
+    assert pickled_files(folder / axis) == []
 
 
 @pytest.mark.slow

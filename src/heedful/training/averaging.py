@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from heedful.training.stored_tensors import load_group, stored_tensors
 
 
 class MovingAverage:
@@ -45,10 +46,10 @@ class MovingAverage:
             parameter.data, self.tensors[name] = self.tensors[name], parameter.data
 
 
-def mean_of_files(files: list[Path]) -> dict[str, Tensor]:
-    """The mean of the tensors of several weight files, summed in double precision (paper, 6.1)."""
+def mean_of_checkpoints(paths: list[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several checkpoints, summed in double precision (paper, 6.1)."""
     total: dict[str, Tensor] = {}
-    for file in files:
-        for name, tensor in load_file(file).items():
+    for path in paths:
+        for name, tensor in load_group(path, "model", stored_tensors(path)).items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    return {name: (tensor / len(files)).float() for name, tensor in total.items()}
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

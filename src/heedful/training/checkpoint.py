@@ -6,13 +6,11 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from heedful.files import (
@@ -26,6 +24,8 @@ from heedful.files import (
 )
 from heedful.files import checkpoint_folders as checkpoint_folders  # for who works with checkpoints
 from heedful.storage import TEMPORARY, storage_error, writing
+from heedful.training.stored_tensors import PIECES, Stored, load_group, read_object, stored_tensors
+from heedful.training.stored_tensors import DamagedCheckpointError as DamagedCheckpointError
 
 STATE, CHECKSUMS = "state.json", "checksums.json"
 # The checkpoint of a step that is being written once more waits under this name until the new one is in its place.
@@ -34,35 +34,69 @@ REPLACED = "replaced-"
 DAMAGE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 
 
-class DamagedCheckpointError(Exception):
-    """A checkpoint that cannot be used; the text says why."""
-
-
 def save_checkpoint(folder: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> Path:
     """Write `tensors` (one file per name) and `state`; a kill at any moment leaves the older checkpoints whole."""
-    final = folder / f"step-{step:09d}"
-    temporary = folder / f"{TEMPORARY}{final.name}"
+    final = checkpoint_path(folder, step)
+    with completing(final, sum(map(bytes_of, tensors.values()))):
+        temporary = begin_checkpoint(final)
+        files = {name: temporary / f"{name}.safetensors" for name in tensors}
+        checksums = {file.name: write_tensors(file, tensors[name]) for name, file in files.items()}
+        end_checkpoint(final, {STATE: json.dumps(state, indent=1)}, checksums)
+    return final
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """The folder of the checkpoint of a step."""
+    return folder / f"step-{step:09d}"
+
+
+@contextmanager
+def completing(final: Path, size: int) -> Iterator[None]:
+    """A block that writes a checkpoint of so many bytes: if it fails, a UserError tells why, and no pieces are left."""
     try:
-        with writing(final, sum(map(bytes_of, tensors.values()))):
-            if not folder.is_dir():
-                folder.mkdir(parents=True)
-                flush_folder(folder.parent)
-            remove(temporary)
-            temporary.mkdir()
-            for name, group in tensors.items():
-                save_tensors(temporary / f"{name}.safetensors", group)
-            (temporary / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
-            checksums = {file.name: _checksum(file) for file in sorted(temporary.iterdir())}
-            (temporary / CHECKSUMS).write_text(json.dumps(checksums, indent=1), encoding="utf-8")
-            for file in temporary.iterdir():
-                flush_to_disk(file)
-            flush_folder(temporary)
-            _put_in_place(temporary, final)
+        with writing(final, size):
+            yield
     except BaseException:  # a second Ctrl-C too
         with suppress(OSError):
-            recover_checkpoints(folder)
+            recover_checkpoints(final.parent)
         raise
-    return final
+
+
+def being_written(final: Path) -> Path:
+    """What the folder of a checkpoint is called until it is complete."""
+    return final.with_name(f"{TEMPORARY}{final.name}")
+
+
+def begin_checkpoint(final: Path) -> Path:
+    """An empty folder for the files of a checkpoint."""
+    folder, temporary = final.parent, being_written(final)
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        flush_folder(folder.parent)
+    remove(temporary)
+    temporary.mkdir()
+    return temporary
+
+
+def write_tensors(file: Path, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Write a file of tensors to the disk, and give its checksum."""
+    save_tensors(file, tensors)
+    checksum = _checksum(file)
+    flush_to_disk(file)
+    return checksum
+
+
+def end_checkpoint(final: Path, texts: dict[str, str], checksums: dict[str, dict[str, Any]]) -> None:
+    """Add the texts of a checkpoint, and all checksums, to the files of tensors; and give the folder its name."""
+    temporary = being_written(final)
+    for name, text in texts.items():
+        (temporary / name).write_text(text, encoding="utf-8")
+    checksums = {**checksums, **{name: _checksum(temporary / name) for name in texts}}
+    (temporary / CHECKSUMS).write_text(json.dumps(dict(sorted(checksums.items())), indent=1), encoding="utf-8")
+    for name in (*texts, CHECKSUMS):
+        flush_to_disk(temporary / name)
+    flush_folder(temporary)
+    _put_in_place(temporary, final)
 
 
 def _put_in_place(temporary: Path, final: Path) -> None:
@@ -105,18 +139,34 @@ def _former_name(replaced: Path) -> str:
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
-    """What `save_checkpoint` wrote, or a DamagedCheckpointError if it is not as it was written."""
+    """The whole tensors of a checkpoint by group, and its state; a DamagedCheckpointError if they cannot be used."""
+    stored, state = check_checkpoint(path)
+    with naming_damage(path):
+        groups = {name.partition("/")[0] for name in stored}
+        if not (path / PIECES).exists():
+            groups |= {file.stem for file in path.glob("*.safetensors")}  # one may be empty
+        return {group: load_group(path, group, stored) for group in sorted(groups)}, state
+
+
+def check_checkpoint(path: Path, *, checksums: bool = True) -> tuple[dict[str, Stored], dict[str, Any]]:
+    """What a checkpoint holds, and its state; a DamagedCheckpointError if it is not as it was written."""
+    with naming_damage(path):
+        if checksums:
+            _compare_checksums(path)
+        return stored_tensors(path), read_object(path / STATE)
+
+
+@contextmanager
+def naming_damage(path: Path) -> Iterator[None]:
+    """A block that reads a checkpoint: files that are missing, or that a disk cannot read, are damage."""
     try:
-        _compare_checksums(path)
-        tensors = {file.stem: _load_tensors(file) for file in sorted(path.glob("*.safetensors"))}
-        state = _read_object(path / STATE)
+        yield
     except OSError as error:
         if error.errno not in DAMAGE:
             raise storage_error(error, Path(error.filename or path)) from None
         missing = isinstance(error, FileNotFoundError)
         name = Path(error.filename).name if error.filename else "a file"
         raise DamagedCheckpointError(f"{name} is missing" if missing else f"{name}: {error.strerror}") from None
-    return tensors, state
 
 
 def is_whole(path: Path) -> bool:
@@ -141,7 +191,7 @@ def _compare_checksums(path: Path) -> None:
     """Raise a DamagedCheckpointError for a file that has changed; earlier versions wrote no checksums."""
     if not (path / CHECKSUMS).exists():
         return
-    for name, expected in _read_object(path / CHECKSUMS).items():
+    for name, expected in read_object(path / CHECKSUMS).items():
         file = path / Path(name).name
         if not isinstance(expected, dict) or expected.keys() != {"bytes", "blake2b"}:
             raise DamagedCheckpointError(f"{CHECKSUMS} does not hold checksums")
@@ -156,26 +206,6 @@ def _checksum(file: Path) -> dict[str, Any]:
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, lambda: hashlib.blake2b(digest_size=16))
         return {"bytes": content.tell(), "blake2b": digest.hexdigest()}
-
-
-def _load_tensors(file: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(file)
-    except SafetensorError as error:
-        raise DamagedCheckpointError(f"{file.name} cannot be read: {error}") from None
-
-
-def _read_object(file: Path) -> dict[str, Any]:
-    content = file.read_bytes()
-    if not content:
-        raise DamagedCheckpointError(f"{file.name} is empty")
-    try:
-        data = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise DamagedCheckpointError(f"{file.name} is not valid JSON") from None
-    if not isinstance(data, dict):
-        raise DamagedCheckpointError(f"{file.name} holds no JSON object")
-    return data
 
 
 def prune_checkpoints(folder: Path, keep: set[int]) -> None:
@@ -195,7 +225,7 @@ def drop_checkpoints_after(folder: Path, step: int) -> None:
 
 def drop_checkpoint(folder: Path, step: int) -> None:
     """Remove the checkpoint of a step, if there is one."""
-    path = folder / f"step-{step:09d}"
+    path = checkpoint_path(folder, step)
     if path.exists():
         _drop(path)
 

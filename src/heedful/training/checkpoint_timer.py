@@ -25,9 +25,13 @@ class CheckpointTimer:
         """Whether to save now."""
         return time.monotonic() - self.saved_at >= self.pause
 
+    def begin(self) -> None:
+        """Take note that a checkpoint is on its way, so that no other is due."""
+        self.saved_at = time.monotonic()
+
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """Measure a save."""
+        """Measure a save, from the first byte to the last."""
         started = time.monotonic()
         yield
         self.saved_at = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,26 +15,21 @@ from heedful.errors import UserError
 from heedful.inspection.attention.entropy import attention_entropy
 from heedful.machine.devices import side_by_side_on
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
-from heedful.training.checkpoint import (
-    checkpoint_folders,
-    drop_checkpoint,
-    drop_checkpoints_after,
-    prune_checkpoints,
-    recover_checkpoints,
-    whole_checkpoints,
-)
-from heedful.training.checkpoint_timer import CheckpointTimer
+from heedful.training.checkpoint import checkpoint_path, drop_checkpoint, recover_checkpoints, whole_checkpoints
 from heedful.training.config import TrainingConfig
+from heedful.training.divergence import divergence, divergence_error
 from heedful.training.extension import Extension
 from heedful.training.limits import Clock, Limit
 from heedful.training.metrics import MetricsFile
 from heedful.training.observer import Observer
+from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.world import ALONE, World
 from heedful.training.parts import Parts, cut_parts
 from heedful.training.recovery import restore_newest
 from heedful.training.replica import make_learner
 from heedful.training.resolve import batches_per_step
 from heedful.training.run_state import RunState
+from heedful.training.saving import Saver
 from heedful.training.schedule import learning_rate
 
 
@@ -53,6 +47,7 @@ class Trainer(Generic[AnyBatch]):
         save_model: Callable[[dict[str, float]], None],
         extension: Extension | None = None,
         world: World = ALONE,
+        drawing: Drawing | None = None,
     ) -> None:
         self.model, self.task, self.config, self.observer, self.clock = model, task, config, observer, clock
         self.save_model, self.extension, self.world = save_model, extension, world
@@ -60,13 +55,13 @@ class Trainer(Generic[AnyBatch]):
         self.metrics = MetricsFile(folder / "metrics.jsonl", world.leads)
         assert config.machine.workers is not None
         self.workers = config.machine.workers
-        self.learner = make_learner(model, task, config, world)
+        self.learner = make_learner(model, task, config, world, drawing)
         self.limit = Limit(config.limit, config.saving, clock)
         self.state = RunState()
         self._stopping = self._ended = False
         self.stop_requested: Callable[[], bool] = lambda: False
         self.batches_per_step = batches_per_step(config)
-        self.checkpoint_timer = CheckpointTimer(config.saving.checkpoint_seconds)
+        self.saver = Saver(self.checkpoints, config.saving.checkpoint_seconds, world)
         self._computed_tokens, self._computing_seconds = 0, 0.0
 
     def resume(self) -> bool:
@@ -92,11 +87,17 @@ class Trainer(Generic[AnyBatch]):
         state = found[0] if found else None
         step = self.world.first(state.position.step if state else None)
         if step is not None:
-            self.state = state or self.learner.restore(self.checkpoints / f"step-{int(step):09d}")
+            self.state = state or self.learner.restore(checkpoint_path(self.checkpoints, int(step)))
         return step is not None
 
     def run(self) -> bool:
         """Train to the end; False if it was asked to stop before that."""
+        try:
+            return self._run()
+        finally:
+            self.saver.settle()
+
+    def _run(self) -> bool:
         self.model.train()
         if self.state.position.step == 0:
             self.state.began = self.clock.elapsed()
@@ -139,7 +140,7 @@ class Trainer(Generic[AnyBatch]):
             if position.batch >= len(batches):
                 position.epoch, position.batch = position.epoch + 1, 0
             self._ended = self._after_step(self.world.first(self.limit.progress(self.state, len(batches))))
-            self._stopping = self.world.any(self.stop_requested())
+            self._stopping = self.world.any(self.stop_requested() or self.saver.failed)
             if self._stopping or self._ended:
                 return
 
@@ -186,23 +187,12 @@ class Trainer(Generic[AnyBatch]):
         self.observer.message("a batch did not fit into memory: going on with parts of a quarter of the size")
 
     def _check(self, loss: float, norm: float) -> None:
-        what = None
-        if not math.isfinite(loss):
-            what = f"the loss is {loss}"
-        elif not math.isfinite(norm):
-            what = f"the norm of the gradient is {norm}"
-        elif loss > self.task.largest_loss:
-            what = f"the loss has grown to {loss:.1f}, far above that of a random guess"
+        what, step = divergence(loss, norm, self.task.largest_loss), self.state.position.step
         if what:
-            step = self.state.position.step
             self.metrics.write("failure", {"step": step, "reason": what})
+            self.saver.wait()
             drop_checkpoint(self.checkpoints, step - 1)  # it holds the weights that gave this loss
-            kept = checkpoint_folders(self.checkpoints)
-            raise UserError(
-                f"training went wrong at step {step}: {what}. "
-                + (f"The last good checkpoint is {kept[-1]}" if kept else "No good checkpoint was saved before")
-                + "; try a lower training.schedule.learning_rate in another folder"
-            )
+            raise divergence_error(step, what, self.checkpoints)
 
     def _after_step(self, progress: float | None) -> bool:
         """Validate and save, if that is due; give whether the run is at its end, which comes after a validation."""
@@ -214,11 +204,11 @@ class Trainer(Generic[AnyBatch]):
             self.state.validation_steps.append(self.state.position.step)
             # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
             # worse weights for the best, and put them in their place.
-            self.save()
+            self.start_saving()
             self.save_kept()
             return self._over()
-        if self.world.first(self.checkpoint_timer.due()):
-            self.save()
+        if self.world.first(self.saver.due()):
+            self.start_saving()
         return False
 
     def _validate(self, averaged: bool = True) -> None:
@@ -271,17 +261,22 @@ class Trainer(Generic[AnyBatch]):
             self.save_model(self.state.unsaved_scores)
             self.state.unsaved_scores = None
 
+        self.saver.wait()
         with self.learner.measured(averaged):
             self.world.by_leader("write the model", keep)
 
     def save(self) -> None:
-        """Write a checkpoint, and remove those that are not needed any more."""
-        with self.checkpoint_timer.saving():
-            self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
-            self.learner.save(self.checkpoints, self.state)
-            if self.world.leads:
-                drop_checkpoints_after(self.checkpoints, self.state.position.step)
-                prune_checkpoints(self.checkpoints, set(self._steps_to_average()))
+        """Write a checkpoint, and return when it is complete."""
+        self._note_progress()
+        self.saver.save(self.learner, self.state, set(self._steps_to_average()))
+
+    def start_saving(self) -> None:
+        """The same from a copy, while training goes on."""
+        self._note_progress()
+        self.saver.start(self.learner, self.state, set(self._steps_to_average()))
+
+    def _note_progress(self) -> None:
+        self.state.elapsed, self.state.metrics = self.clock.elapsed(), self.metrics.mark()
 
     def _steps_to_average(self) -> list[int]:
         count = self.config.average_checkpoints
@@ -289,7 +284,8 @@ class Trainer(Generic[AnyBatch]):
 
     def _finish(self) -> None:
         """Measure the mean of the last checkpoints, where the recipe asks for it."""
-        last = [self.checkpoints / f"step-{step:09d}" for step in self._steps_to_average()]
+        self.saver.wait()
+        last = [checkpoint_path(self.checkpoints, step) for step in self._steps_to_average()]
         whole = whole_checkpoints(last, self.observer.message)
         if self.world.first(len(whole) > 1):
             self.observer.message(f"the mean of the last {len(whole)} checkpoints:")

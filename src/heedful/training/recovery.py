@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +88,36 @@ def checkpoint_tensors(
 ) -> tuple[dict[str, dict[str, Tensor]], RunState]:
     """The tensors of a checkpoint and its state; a DamagedCheckpointError if they are not of these parameters."""
     tensors, data = load_checkpoint(path)
-    for name in ("model", "optimizer", *(["average"] if averaged else [])):
-        if name not in tensors:
-            raise DamagedCheckpointError(f"{name}.safetensors is missing")
+    shapes = {f"{group}/{name}": tensor.shape for group, named in tensors.items() for name, tensor in named.items()}
+    state = check_contents(path, data, shapes, parameters, averaged)
+    return {"optimizer": {}, **tensors}, state
+
+
+def check_contents(
+    path: Path,
+    data: dict[str, Any],
+    shapes: Mapping[str, Sequence[int]],
+    parameters: Mapping[str, nn.Parameter],
+    averaged: bool,
+) -> RunState:
+    """The state of a checkpoint, if its tensors, by group and name, are of these parameters."""
     state = _state(data, path)
-    if state.position.step and not tensors["optimizer"]:
-        raise DamagedCheckpointError("optimizer.safetensors is empty")
-    _check_shapes(parameters, tensors["optimizer"], "optimizer")
-    if averaged:
-        _check_shapes(parameters, tensors["average"], "average")
-    return tensors, state
+    groups = {name.partition("/")[0] for name in shapes}
+    needed = ["model", *(["optimizer"] if state.position.step else []), *(["average"] if averaged else [])]
+    for group in needed:
+        if group not in groups:
+            raise DamagedCheckpointError(f"the tensors of the {group} are missing")
+    for group in ("model", *(["average"] if averaged else [])):
+        missing = [name for name in parameters if f"{group}/{name}" not in shapes]
+        if missing:
+            raise DamagedCheckpointError(f"the {group} does not have {missing[0]}")
+    for name, shape in shapes.items():
+        group, _, rest = name.partition("/")
+        parameter = parameters.get(rest.partition("/")[0])
+        scalar = group == "optimizer" and not shape
+        if parameter is None or not (scalar or tuple(shape) == tuple(parameter.shape)):
+            raise DamagedCheckpointError(f"the {group} does not fit the model: {rest}")
+    return state
 
 
 def _state(data: dict[str, Any], path: Path) -> RunState:
@@ -110,11 +130,3 @@ def _state(data: dict[str, Any], path: Path) -> RunState:
     if state.position.step != checkpoint_step(path):
         raise DamagedCheckpointError(f"state.json is of step {state.position.step}")
     return state
-
-
-def _check_shapes(parameters: dict[str, nn.Parameter], tensors: dict[str, Tensor], file: str) -> None:
-    """Raise a DamagedCheckpointError for tensors that are not of this model's parameters."""
-    for name, tensor in tensors.items():
-        parameter = parameters.get(name.partition("/")[0])
-        if parameter is None or tensor.shape not in (parameter.shape, torch.Size([])):
-            raise DamagedCheckpointError(f"{file}.safetensors does not fit the model: {name}")

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Task
-from heedful.training.averaging import MovingAverage, mean_of_files
+from heedful.training.averaging import MovingAverage, mean_of_checkpoints
 from heedful.training.checkpoint import save_checkpoint
 from heedful.training.config import TrainingConfig
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors
+from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.layout import data_size, is_sharded
 from heedful.training.parallel.world import World
 from heedful.training.parts import Parts
@@ -48,8 +50,11 @@ class Learner(Protocol[AnyBatch]):
     def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
         """The model of the task has the weights that are measured and kept; all processes come here together."""
 
-    def save(self, folder: Path, state: RunState) -> None:
-        """Write a checkpoint."""
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
+        """What writes a checkpoint of the model as it is now, to be called by any thread, in all processes.
+
+        With `copied` it has a copy of all that it writes, so that training can go on meanwhile.
+        """
 
     def restore(self, path: Path) -> RunState:
         """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
@@ -95,15 +100,19 @@ class Replica(Generic[AnyBatch]):
         """The model has the weights that are measured and kept."""
         return self.average.in_place() if self.average and averaged else nullcontext()
 
-    def save(self, folder: Path, state: RunState) -> None:
-        """Write a checkpoint."""
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
+        """What writes a checkpoint of the model as it is now: the leading process has all of it."""
         if not self.world.leads:
-            return
+            return lambda: None
         tensors = {"model": parameter_tensors(self.model)}
         tensors["optimizer"] = optimizer_tensors(self.model, self.optimizer)
         if self.average:
             tensors["average"] = self.average.tensors
-        save_checkpoint(folder, state.position.step, tensors, state.to_dict())
+        if copied:
+            tensors = {
+                group: {name: in_memory(each) for name, each in named.items()} for group, named in tensors.items()
+            }
+        return partial(save_checkpoint, folder, state.position.step, tensors, state.to_dict())
 
     def restore(self, path: Path) -> RunState:
         """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
@@ -113,15 +122,25 @@ class Replica(Generic[AnyBatch]):
     def mean_of(self, checkpoints: list[Path]) -> Iterator[None]:
         """The model has the mean of the weights of checkpoints inside the block."""
         last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
-        load_parameters(self.model, mean_of_files([path / "model.safetensors" for path in checkpoints]))
+        load_parameters(self.model, mean_of_checkpoints(checkpoints))
         yield
         load_parameters(self.model, last)
 
 
-def make_learner(model: nn.Module, task: Task[Any], config: TrainingConfig, world: World) -> Learner[Any]:
-    """The model as its layout asks: whole in every process, or spread over them."""
+def in_memory(tensor: Tensor) -> Tensor:
+    """A tensor as it is now, in memory of its own that no device computes with."""
+    return tensor.detach().to("cpu", copy=True)
+
+
+def make_learner(
+    model: nn.Module, task: Task[Any], config: TrainingConfig, world: World, drawing: Drawing | None = None
+) -> Learner[Any]:
+    """The model as its layout asks: whole in every process, or spread over them.
+
+    The values of one that is spread are those that it has, or those of a drawing.
+    """
     if not is_sharded(config.parallel):
         return Replica(model, task, config, world)
     from heedful.training.parallel.sharded import Sharded
 
-    return Sharded(model, task, config, world)
+    return Sharded(model, task, config, world, drawing)

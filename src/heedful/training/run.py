@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -25,6 +26,8 @@ from heedful.training.limits import Clock
 from heedful.training.lock import locked
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
+from heedful.training.parallel.drawing import Drawing
+from heedful.training.parallel.layout import is_sharded
 from heedful.training.parallel.rank_log import Both, RankLog
 from heedful.training.parallel.world import ALONE, Processes, World, started_by_launcher
 from heedful.training.resolve import asked_model_settings, check_settings
@@ -176,7 +179,10 @@ def _trainer(
     if training.machine.threads:
         torch.set_num_threads(training.machine.threads)
     torch.manual_seed(training.seed)
-    model = FAMILIES[resolved.family].build(resolved.model)
+    drawing = None
+    if is_sharded(training.parallel) and job.start_folder is None:
+        drawing = Drawing(partial(FAMILIES[resolved.family].build, resolved.model), training.seed)
+    model = drawing.unfilled() if drawing else FAMILIES[resolved.family].build(resolved.model)
     job.start(model)
     model.to(training.machine.device)
 
@@ -190,7 +196,7 @@ def _trainer(
         training.seed,
     )
     task = data.task(model, learning)
-    return Trainer(model, task, training, out / "run", observer, clock, save, saved.extension, world)
+    return Trainer(model, task, training, out / "run", observer, clock, save, saved.extension, world, drawing)
 
 
 @contextmanager

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import torch
 
-from heedful.training.averaging import MovingAverage, mean_of_files
+from heedful.training.averaging import MovingAverage, mean_of_checkpoints
 from heedful.training.checkpoint import checkpoint_folders, load_checkpoint, prune_checkpoints, save_checkpoint
 from heedful.training.metrics import MetricsFile
 
@@ -43,8 +43,8 @@ def test_a_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:
 
 
 def test_mean_of_checkpoints(tmp_path: Path) -> None:
-    files = [save(tmp_path, step) / "model.safetensors" for step in (2, 3, 7)]
-    assert mean_of_files(files)["w"].tolist() == [4.0] * 3
+    paths = [save(tmp_path, step) for step in (2, 3, 7)]
+    assert mean_of_checkpoints(paths)["w"].tolist() == [4.0] * 3
 
 
 def test_moving_average_and_its_swap() -> None:

@@ -39,9 +39,10 @@ def test_ended_at_any_operation_the_next_start_finds_what_was_reported(tmp_path:
 
 @pytest.mark.slow
 @posix
-def test_killed_at_any_moment_the_next_start_finds_what_was_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["killed", "killed-meanwhile"])
+def test_killed_at_any_moment_the_next_start_finds_what_was_reported(tmp_path: Path, how: str) -> None:
     moments = [0.0017 * moment for moment in range(25)]
-    found = ends("killed", tmp_path, *map(str, moments))
+    found = ends(how, tmp_path, *map(str, moments))
     assert len(found) == len(moments)
     for end in found:
         assert isinstance(end["found"], int), end

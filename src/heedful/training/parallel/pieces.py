@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,6 +32,37 @@ class Piece:
         for axis, (offset, size) in enumerate(zip(self.offsets, self.sizes, strict=True)):
             whole = whole.narrow(axis, offset, size)
         return whole
+
+
+@dataclass(frozen=True)
+class Share:
+    """What this process holds of a tensor: a local tensor, whose pieces lie somewhere in one of that shape."""
+
+    local: Tensor
+    shape: tuple[int, ...]
+    pieces: tuple[Piece, ...]
+
+    def at(self, offsets: Sequence[int]) -> Tensor:
+        """The piece that begins at a place of the whole tensor."""
+        return next(each.of(self.local) for each in self.pieces if each.offsets == tuple(offsets))
+
+
+def whole_share(tensor: Tensor) -> Share:
+    """The share of a process that has all of a tensor."""
+    return Share(tensor, tuple(tensor.shape), (Piece(0, (0,) * tensor.dim(), tuple(tensor.shape)),))
+
+
+def shares_of(tensors: Mapping[str, Tensor], placements: Mapping[str, Placement], mesh: DeviceMesh) -> dict[str, Share]:
+    """What this process holds of each tensor; moments are named after their parameter, as NAME/exp_avg."""
+    found = {}
+    for name, tensor in tensors.items():
+        local = local_tensor(tensor.detach())
+        if isinstance(tensor, DTensor):
+            pieces = pieces_of(tensor, placements.get(name.partition("/")[0], REPLICATED), mesh)
+            found[name] = Share(local, tuple(tensor.shape), tuple(pieces))
+        else:
+            found[name] = whole_share(local)
+    return found
 
 
 def pieces_of(parameter: Tensor, placement: Placement, mesh: DeviceMesh) -> list[Piece]:

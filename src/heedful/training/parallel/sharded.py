@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Generic
 
@@ -16,19 +17,22 @@ from heedful.errors import UserError
 from heedful.machine.memory import out_of_memory
 from heedful.models.weights_file import load_parameters
 from heedful.tasks.task import AnyBatch, Task
-from heedful.training.averaging import mean_of_files
-from heedful.training.checkpoint import save_checkpoint
+from heedful.training.averaging import mean_of_checkpoints
+from heedful.training.checkpoint import check_checkpoint
 from heedful.training.config import TrainingConfig
 from heedful.training.gradients import start_worker
 from heedful.training.optimizer import make_optimizer, optimizer_tensors
 from heedful.training.parallel.apply import make_mesh, parallelize
+from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.layout import data_size
-from heedful.training.parallel.pieces import fill_from_whole, whole_tensors
+from heedful.training.parallel.pieces import Share, fill_from_whole, shares_of, whole_tensors
 from heedful.training.parallel.sharded_gradients import ShardedGradients
+from heedful.training.parallel.spread_checkpoint import read_shares, save_shares, writing_group
 from heedful.training.parallel.tensor import local_tensor
 from heedful.training.parallel.world import World
 from heedful.training.parts import Parts
-from heedful.training.recovery import checkpoint_tensors
+from heedful.training.recovery import check_contents
+from heedful.training.replica import in_memory
 from heedful.training.run_state import RunState
 from heedful.training.step import TrainingStep
 
@@ -58,18 +62,28 @@ class Sharded(Generic[AnyBatch]):
 
     in_step = True
 
-    def __init__(self, model: nn.Module, task: Task[AnyBatch], config: TrainingConfig, world: World) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task[AnyBatch],
+        config: TrainingConfig,
+        world: World,
+        drawing: Drawing | None = None,
+    ) -> None:
         self.whole, self.config, self.world = model, config, world
         machine = config.machine
         self.mesh = make_mesh(config.parallel, str(machine.device))
         data = self.mesh["replicate", "shard"]
         self.places = data_size(config.parallel)
         self.place = data.get_local_rank(0) * self.mesh["shard"].size() + data.get_local_rank(1)
-        self.model = copy.deepcopy(model)
+        self.model = drawing.model().to(machine.device) if drawing else copy.deepcopy(model)
+        unspread = dict(self.model.named_parameters()) if drawing else {}
         step: TrainingStep[AnyBatch] = TrainingStep(self.model, task.loss)
         bf16 = machine.precision == "bf16"
         self.placements = parallelize(step, self.model, self.mesh, config.parallel, bf16)
         self.step = step
+        if drawing:
+            self._fill(drawing, unspread)
         if not world.leads:
             for parameter in model.parameters():
                 parameter.data = parameter.data.new_empty(0)
@@ -79,7 +93,14 @@ class Sharded(Generic[AnyBatch]):
         assert machine.workers is not None and machine.threads is not None
         threads = machine.threads * max(1, machine.workers // self.places)  # one part at a time has them all
         self.pool = ThreadPoolExecutor(1, initializer=start_worker, initargs=(threads,))
+        self.writers = writing_group(config.parallel.timeout_seconds)
         self._holds_mean = False
+
+    def _fill(self, drawing: Drawing, unspread: dict[str, nn.Parameter]) -> None:
+        """Give the shares their first values, parameter by parameter."""
+        for name, parameter in self.model.named_parameters():
+            whole = {name: drawing.value(unspread.pop(name))}
+            fill_from_whole({name: parameter}, whole, self.placements, self.mesh)
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
         """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
@@ -131,40 +152,44 @@ class Sharded(Generic[AnyBatch]):
     def mean_of(self, checkpoints: list[Path]) -> Iterator[None]:
         """The task's model has the mean of the weights of checkpoints inside the block."""
         if self.world.leads:
-            load_parameters(self.whole, mean_of_files([path / "model.safetensors" for path in checkpoints]))
+            load_parameters(self.whole, mean_of_checkpoints(checkpoints))
         self._holds_mean = True
         yield
         self._holds_mean = False
 
-    def save(self, folder: Path, state: RunState) -> None:
-        """Write a checkpoint."""
+    def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
+        """What writes a checkpoint of the model as it is now: each process has its share of it."""
+        shares = self._shares()
+        if copied:
+            shares = {name: replace(share, local=in_memory(share.local)) for name, share in shares.items()}
+        step, content = state.position.step, state.to_dict()
+
+        def write() -> None:
+            with self.world.naming_failures():
+                save_shares(folder, step, shares, content, self.writers)
+
+        return write
+
+    def _shares(self) -> dict[str, Share]:
+        """What this process has of all that a checkpoint holds, by group and name."""
         groups: dict[str, Mapping[str, Tensor]] = {"model": dict(self.model.named_parameters())}
         groups["optimizer"] = optimizer_tensors(self.model, self.optimizer)
         if self.average:
             groups["average"] = self.average.tensors
-        found: dict[str, dict[str, Tensor]] = {group: {} for group in groups}
-        with self.world.naming_failures():
-            for group, tensors in groups.items():
-                for name, whole in whole_tensors(tensors, self.placements, self.mesh):
-                    if self.world.leads:
-                        found[group][name] = whole
-        self.world.by_leader("save", lambda: save_checkpoint(folder, state.position.step, found, state.to_dict()))
+        found = {group: shares_of(tensors, self.placements, self.mesh) for group, tensors in groups.items()}
+        return {f"{group}/{name}": share for group, shares in found.items() for name, share in shares.items()}
 
     def restore(self, path: Path) -> RunState:
         """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
-        tensors, state = checkpoint_tensors(path, dict(self.model.named_parameters()), self.average is not None)
+        # The leading process comes first, and looks at the files of all.
+        stored, content = check_checkpoint(path, checksums=self.world.leads)
         parameters = dict(self.model.named_parameters())
-        self._fill(parameters, tensors["model"])
+        shapes = {name: each.shape for name, each in stored.items()}
+        state = check_contents(path, content, shapes, parameters, self.average is not None)
         for name, parameter in parameters.items():
-            if f"{name}/step" in tensors["optimizer"]:
+            if f"optimizer/{name}/step" in stored:
                 moments = {key: torch.zeros_like(parameter) for key in ("exp_avg", "exp_avg_sq")}
-                for key, moment in moments.items():
-                    self._fill({name: moment}, {name: tensors["optimizer"][f"{name}/{key}"]})
-                count = tensors["optimizer"][f"{name}/step"].clone()
-                self.optimizer.state[parameter] = {"step": count, **moments}
-        if self.average:
-            self._fill(self.average.tensors, tensors["average"])
+                self.optimizer.state[parameter] = {"step": torch.zeros(()), **moments}
+        with torch.no_grad():
+            read_shares(path, stored, self._shares())
         return state
-
-    def _fill(self, tensors: Mapping[str, Tensor], whole: Mapping[str, Tensor]) -> None:
-        fill_from_whole(tensors, whole, self.placements, self.mesh)

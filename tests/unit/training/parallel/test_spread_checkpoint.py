@@ -1,0 +1,73 @@
+"""What processes have written together is read again, to the last bit, in any layout and by one process."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from heedful.training.checkpoint import DamagedCheckpointError, check_checkpoint, load_checkpoint
+from heedful.training.stored_tensors import stored_tensors
+from parallel_models import CASES, build
+from process_group import run_in_processes
+from spread_checkpoints import NAMES, STATE, numbered, save_and_read, save_with_a_small_disk
+
+LAYOUTS = [{"shard": 2, "tensor": 2}, {"shard": 4}, {"replicate": 2, "tensor": 2}, {"tensor": 4}]
+
+
+def test_every_layout_reads_what_every_other_has_saved(tmp_path: Path) -> None:
+    # The grouped heads of one of the models do not split over four processes.
+    assert run_in_processes(4, tmp_path / "results", save_and_read, str(tmp_path), LAYOUTS[:3]) == [[], [], [], []]
+    for name in NAMES:
+        wanted = numbered(build(CASES[name], torch.float32))
+        for number in range(4):
+            path = tmp_path / name / f"step-{number:09d}"
+            tensors, state = load_checkpoint(path)
+            assert state == STATE and float(tensors["optimizer"]["count/step"]) == 3.0
+            assert tensors["model"].keys() == wanted.keys()
+            assert all(torch.equal(tensors["model"][each], wanted[each]) for each in wanted)
+            assert {file.suffix for file in path.iterdir()} == {".json", ".safetensors"}
+        assert len(list((tmp_path / name / "step-000000000").glob("rank-*"))) == 4
+    _check_pieces(tmp_path / "translation" / "step-000000000")
+    _check_damage(tmp_path / "translation" / "step-000000002")
+
+
+def _check_pieces(path: Path) -> None:
+    """Each number is written once, and no process writes much more than others."""
+    stored = stored_tensors(path)
+    sizes = [file.stat().st_size for file in path.glob("rank-*")]
+    numbers = sum(torch.Size(each.shape).numel() for each in stored.values())
+    assert sum(sizes) < 4 * numbers + 200 * sum(len(each.pieces) for each in stored.values())
+    assert max(sizes) < 1.5 * min(sizes)
+    packed = stored["model/encoder.0.attention.query_key_value_projection.weight"]
+    assert len(packed.pieces) == 2 * 3 + 2  # two processes have rows of two of the three matrices
+
+
+def _check_damage(path: Path) -> None:
+    file = path / "rank-00002.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DamagedCheckpointError, match=r"rank-00002.safetensors does not have the checksum"):
+        check_checkpoint(path)
+    (path / "checksums.json").unlink()
+    pieces = json.loads((path / "pieces.json").read_text())
+    entry = pieces["tensors"]["model/encoder.0.attention.query_key_value_projection.weight"]
+    for changed in ({"file": "../rank-00000.safetensors"}, {"offsets": [-1, 0]}, {"sizes": [1, 1]}, {"key": 5}):
+        kept, entry["pieces"][0] = entry["pieces"][0], {**entry["pieces"][0], **changed}
+        (path / "pieces.json").write_text(json.dumps(pieces))
+        with pytest.raises(DamagedCheckpointError, match=r"pieces.json does not say where model/encoder.0"):
+            check_checkpoint(path)
+        entry["pieces"][0] = kept
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
+def test_what_one_process_cannot_write_is_told_by_all_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+    told = run_in_processes(2, tmp_path / "results", save_with_a_small_disk, str(folder))
+    assert told[0] == told[1]
+    start = f"cannot write {folder / 'step-000000002'}: it grows beyond the largest file that is allowed"
+    assert told[0][0].startswith(start)
+    assert sorted(each.name for each in folder.iterdir()) == ["step-000000001", "step-000000003"]
+    assert load_checkpoint(folder / "step-000000003")[1] == STATE
