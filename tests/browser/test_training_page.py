@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def opened(new_browser, open_page, folder: Path) -> Open:
     def opened_at(width: int, scheme: str) -> Chrome:
         new_browser(width, 900, scheme)
-        return open_page(training_page(folder))
+        return open_page(training_page(read_run(folder)))
 
     return opened_at
 

@@ -62,6 +62,24 @@ def _drawing_from(generator: torch.Generator) -> Iterator[None]:
         _source.generator = before
 
 
+def masks_so_far() -> Tensor:
+    """Where the masks of this thread have come to, as bytes that another process can go on from."""
+    assert _source.generator is not None
+    return _source.generator.get_state()
+
+
+@contextmanager
+def dropout_after(state: Tensor) -> Iterator[None]:
+    """Draw the masks of this thread from where another one's had come to, as `masks_so_far` gave it.
+
+    So layers that lie in several processes, one after the other, drop what they would drop in one.
+    """
+    generator = torch.Generator()
+    generator.set_state(state)
+    with _drawing_from(generator):
+        yield
+
+
 @contextmanager
 def dropout_of_share(axis: int, first: int, length: int) -> Iterator[None]:
     """Drop of tensors what is dropped of whole ones, of which they are a part that begins at `first` of an axis.
