@@ -116,6 +116,14 @@ def _mask(x: Tensor, threshold: int) -> Tensor:
     return mask.mul_(256.0 / (256 - threshold)).view(x.shape)
 
 
+# The same as an operation that a compiler takes as it is: it must not draw masks anew, nor in another order. That comes
+# from the data, as what is dropped depends on what was dropped before.
+_operations = torch.library.Library("heedful", "FRAGMENT")
+_operations.define("dropout_mask(Tensor x, int threshold) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+_operations.impl("dropout_mask", _mask, "CPU")
+_operations.impl("dropout_mask", lambda x, threshold: x.new_empty(x.shape), "Meta")
+
+
 def dropout(x: Tensor, probability: float) -> Tensor:
     """Set a share of the elements to zero, and scale the others up so that the expected value stays.
 
@@ -130,7 +138,11 @@ def dropout(x: Tensor, probability: float) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, probability)
     threshold = round(probability * 256)
-    return x * _mask(x, threshold) if threshold else x
+    if not threshold:
+        return x
+    if torch.compiler.is_compiling():
+        return x * torch.ops.heedful.dropout_mask(x.detach(), threshold)
+    return x * _mask(x, threshold)
 
 
 @contextmanager

@@ -98,6 +98,11 @@ class ParallelConfig:
             value = getattr(self, name)
             require(1 if value is None else value, name, 1)
         require(self.timeout_seconds, "timeout_seconds", 1)
+        if self.compile and self.activation_checkpointing:
+            raise UserError(
+                "training.parallel.compile does not go with activation_checkpointing: masks of dropout would be drawn "
+                "anew when activations are computed again; leave one of the two out"
+            )
 
 
 @dataclass(frozen=True)

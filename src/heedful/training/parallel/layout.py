@@ -36,7 +36,7 @@ def choose_layout(
             f"training.parallel asks for {in_words} = {product} processes, but there {_are(size)}: "
             f"start {product} with torchrun or --processes, or change the settings"
         )
-    # What is not asked for is replicated; if that is settled, sharded; and if both are, split. Stages must be asked for.
+    # What is open is replicated; if that is settled, sharded; and if both are, split. Stages must be asked for.
     rest, open_axes = size // product, [name for name in AXES[:3] if name not in given]
     filled = {**dict.fromkeys(AXES, 1), **given}
     if open_axes:

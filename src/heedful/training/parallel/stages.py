@@ -38,7 +38,7 @@ def owners_of(model: DecoderOnly, stages: int) -> Owners:
     # What is added to embeddings is needed once; what turns queries and keys or adds to their scores, in every block.
     in_blocks = any(model.positions.uses(hook) for hook in ("rotate", "bias"))
     everywhere = tuple(range(stages))
-    found = {}
+    found: Owners = {}
     for name, parameter in model.named_parameters():
         part, _, rest = name.partition(".")
         if part == "blocks":
