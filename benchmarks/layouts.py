@@ -3,7 +3,7 @@
 Real processes on this machine, connected by gloo, train a small translation model, a GPT and a ViT for 50 steps, with
 dropout, each by the command that users give. Copies of the model with exact sums must give the bits of one process.
 Shards, split layers, both, and pipeline stages must give its losses up to rounding, in double and in single precision,
-and the same decoded text. Runs that were saved after step 25 under 2 x 2 go on in 1, 2 and 4 processes, to the same end.
+and the same decoded text. Runs that were saved after step 25 under 2 x 2 go on in 1, 2 and 4 processes, to that end.
 
 Processes are started once for each number of them, and do one run after the other: most of the time is training.
 """
