@@ -68,7 +68,7 @@ def training_document(run: RunRecord) -> dict[str, Any]:
 
 def _processes(times: StepTimes | None) -> dict[str, Any] | None:
     """The step times of each process, if there are several."""
-    return times and {"words": times.in_words(), "ranks": [asdict(each) for each in times.ranks]}
+    return None if times is None else {"words": times.in_words(), "ranks": [asdict(each) for each in times.ranks]}
 
 
 def _last_second(run: RunRecord) -> float:

@@ -47,6 +47,11 @@ def choose_layout(
             f"training.parallel.pipeline is {filled['pipeline']}, which goes with replicate alone: "
             "leave out shard and tensor, or pipeline"
         )
+    if chosen.compile and filled["tensor"] > 1:
+        raise UserError(
+            "training.parallel.compile does not go with tensor: a compiler cannot follow layers that are split; "
+            "leave one of the two out"
+        )
     reduce = asked.reduce or (before.reduce if before else None)
     if reduce is None:
         reduce = "exact" if device_type == "cpu" and not is_sharded(chosen) else "fast"

@@ -55,6 +55,14 @@ def test_stages_go_with_copies_alone() -> None:
         choose_layout(ParallelConfig(pipeline=2, reduce="exact"), 2, "cpu")
 
 
+def test_compiled_blocks_go_with_whole_layers_that_are_computed_once() -> None:
+    assert choose_layout(ParallelConfig(compile=True, shard=2), 4, "cpu").compile
+    with pytest.raises(UserError, match="compile does not go with tensor"):
+        choose_layout(ParallelConfig(compile=True, tensor=2), 2, "cpu")
+    with pytest.raises(UserError, match="compile does not go with activation_checkpointing"):
+        ParallelConfig(compile=True, activation_checkpointing=True)
+
+
 def test_a_run_that_goes_on_keeps_its_layout_unless_another_is_asked_for() -> None:
     before = choose_layout(ParallelConfig(shard=2), 4, "cpu")
     assert axes(choose_layout(ParallelConfig(), 4, "cpu", before)) == (2, 2, 1, 1)
