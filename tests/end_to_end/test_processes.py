@@ -47,8 +47,8 @@ def command(folder: Path) -> Command:
     return build
 
 
-def finish(command: list[str], code: int = 0) -> str:
-    result = subprocess.run(command, capture_output=True, timeout=240, stdin=subprocess.DEVNULL)
+def finish(command: list[str], code: int = 0, environment: dict[str, str] | None = None) -> str:
+    result = subprocess.run(command, capture_output=True, timeout=240, stdin=subprocess.DEVNULL, env=environment)
     assert result.returncode == code, result.stderr.decode()[-3000:]
     return result.stderr.decode()
 
@@ -187,12 +187,9 @@ def test_a_gpt_in_stages_gives_the_losses_of_one_process(gpt: Command, folder: P
     losses_agree(folder / "gpt", folder / "staged")
     one, other = (load_file(folder / name / "model.safetensors") for name in ("gpt", "staged"))
     assert [(name, each.shape) for name, each in one.items()] == [(name, each.shape) for name, each in other.items()]
-    told = finish([sys.executable, "-m", "heedful", "inspect", str(folder / "staged"), "--training"] + _page(folder))
+    look = ["inspect", str(folder / "staged"), "--training", "--out", str(folder / "training.html")]
+    told = finish([sys.executable, "-m", "heedful", *look])
     assert f"2 processes, steps 1 to {STEPS}: " in told and "is the slowest" in told
-
-
-def _page(folder: Path) -> list[str]:
-    return ["--out", str(folder / "training.html")]
 
 
 @pytest.mark.slow
@@ -206,6 +203,33 @@ def test_a_run_goes_on_in_stages_and_out_of_them(gpt: Command, folder: Path) -> 
     stopped_after(gpt("gpt-changing", *copies, steps=60), folder / "gpt-changing", 20)
     finish(gpt("gpt-changing", steps=60))
     losses_agree(folder / "gpt-long", folder / "gpt-changing")
+
+
+@pytest.fixture(scope="module")
+def with_compiler(folder: Path) -> dict[str, str]:
+    """The environment of commands that compile, which keep what they have compiled for each other."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled")}
+    program = "import torch; torch.compile(lambda x: x.sin() + 1)(torch.ones(3))"
+    tried = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=240)
+    if tried.returncode:
+        pytest.skip(f"torch cannot compile here: {tried.stderr.decode()[-200:]}")
+    return environment
+
+
+@pytest.mark.slow
+def test_compiled_blocks_give_the_losses_of_others(gpt: Command, folder: Path, with_compiler: dict[str, str]) -> None:
+    finish(gpt("plain"))
+    for out, more in (("compiled", ()), ("compiled-two", ("--processes", "2"))):
+        finish(gpt(out, *more, "--set=training.parallel.compile=true"), environment=with_compiler)
+        losses_agree(folder / "plain", folder / out)
+
+
+@pytest.mark.slow
+def test_without_a_compiler_compiled_blocks_are_refused_in_one_line(gpt: Command, folder: Path) -> None:
+    missing = {**os.environ, "CXX": str(folder / "no-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "nothing")}
+    told = finish(gpt("refused", "--set=training.parallel.compile=true"), 2, missing)
+    assert "heedful: training.parallel.compile is true, but torch cannot compile on this machine" in told
+    assert "Traceback" not in told and not (folder / "refused" / "run" / "config.json").exists()
 
 
 def test_stages_of_an_encoder_decoder_are_refused_with_a_reason(command: Command, folder: Path) -> None:
