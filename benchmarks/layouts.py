@@ -273,15 +273,15 @@ def main() -> None:
         for precision in TOLERANCE
         for each in model.layouts
     ]
-    for runs in by_processes([*alone, *copies, *spread]):
-        train_all(runs, base)
     continued = [Run(model, kind, each, True) for model in MODELS for kind in TOLERANCE for each in CONTINUED]
-    for run in continued:
-        copy_as_saved(run, base)
-    for runs in by_processes(continued):
+    compare, rows = Comparison(base), []
+    for runs in [*by_processes([*alone, *copies, *spread]), *by_processes(continued)]:
+        for run in runs:
+            if run.continued:
+                copy_as_saved(run, base)
         train_all(runs, base)
-    compare = Comparison(base)
-    write("layouts", [row for run in [*copies, *spread, *continued] for row in compare.rows(run)])
+        rows += [row for run in runs if run not in alone for row in compare.rows(run)]
+        write("layouts", rows)  # what there is so far: the last of them take longest
     print(f"{time.monotonic() - began:.0f} s")
 
 
