@@ -78,7 +78,9 @@ class Hosts:
         lines = ["127.0.0.1 localhost", *(f"{address} {each}" for each, address in known.items())]
         Path(self.files.name, name).write_text("\n".join(lines) + "\n")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for name in self.names:
             for process in self.processes(name):
                 _kill(process)

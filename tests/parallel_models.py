@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.layers.dropout import seeded_dropout
+from heedful.models.decoder_only import DecoderOnly
 from heedful.models.families import FAMILIES
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.decoder_only import DecoderOnlyConfig
@@ -24,8 +25,11 @@ from heedful.training.config import OptimizerConfig, ParallelConfig
 from heedful.training.gradients import part_seed
 from heedful.training.optimizer import clip_gradients, make_optimizer
 from heedful.training.parallel.apply import make_mesh, parallelize
+from heedful.training.parallel.blocks import prepare_blocks
 from heedful.training.parallel.pieces import whole_tensors
+from heedful.training.parallel.pipeline import Grid, PipelineGradients, templates, whole_of_stages
 from heedful.training.parallel.sharded_gradients import ShardedGradients
+from heedful.training.parallel.stages import Stage, keep_stage
 from heedful.training.parallel.world import World
 from heedful.training.step import TrainingStep
 
@@ -58,6 +62,12 @@ def pairs(random: np.random.Generator) -> Any:
 def windows(random: np.random.Generator) -> LanguageBatch:
     ids = torch.from_numpy(random.integers(5, VOCABULARY, (3, 12)))
     return LanguageBatch(ids[:, :-1], ids[:, 1:], None)
+
+
+def documents(random: np.random.Generator) -> LanguageBatch:
+    """More windows in some parts than in others, each of several documents."""
+    ids = torch.from_numpy(random.integers(5, VOCABULARY, (int(random.integers(1, 6)), 12)))
+    return LanguageBatch(ids[:, :-1], ids[:, 1:], (ids[:, :-1] < 15).cumsum(1))
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,7 @@ CASES = {
         "decoder_only",
         replace(gpt, positions="relative_buckets", stack=replace(gpt.stack, attention=additive)),
         _language,
-        windows,
+        documents,
     ),
     "bert_alibi": Case(
         "encoder_only",
@@ -135,6 +145,8 @@ CASES = {
         images,
     ),
 }
+# For stages alone: as many layers as do not divide evenly, and stages between the two ends.
+DEEP = {"gpt_deep": Case("decoder_only", replace(gpt, stack=replace(gpt.stack, num_layers=5)), _language, documents)}
 
 
 def build(case: Case, dtype: torch.dtype) -> nn.Module:
@@ -190,13 +202,33 @@ def spread(case: Case, dtype: torch.dtype, config: ParallelConfig) -> tuple[list
     return losses, dict(whole_tensors(dict(model.named_parameters()), placements, mesh))
 
 
+def staged(case: Case, dtype: torch.dtype, config: ParallelConfig) -> tuple[list[float], dict[str, Tensor]]:
+    """The same with the model in stages."""
+    model = build(case, dtype)
+    assert isinstance(model, DecoderOnly)
+    copies, stages, shapes = config.replicate or 1, config.pipeline or 1, templates(model)
+    grid = Grid(copies, stages, 60.0)
+    owners = keep_stage(model, grid.stage, stages)
+    prepare_blocks(model, config)
+    gradients = PipelineGradients(Stage(model, case.loss, grid.stage, stages, bf16=False), owners, grid)
+    optimizer, losses = make_optimizer(model, OptimizerConfig()), []
+    for number, parts in enumerate(batches(case)):
+        own = [(part, parts[part]) for part in range(grid.copy, PARTS, copies)]
+        loss = gradients.compute(own, sum(each.num_targets for each in parts), number)
+        gradients.clip(0.5)
+        _step(optimizer)
+        losses.append(float(loss))
+    return losses, dict(whole_of_stages(dict(model.named_parameters()), shapes, owners, grid))
+
+
 def compare(world: World, layouts: list[dict[str, Any]], cases: list[str], kind: str) -> list[Any]:
     """How far the losses and weights of layouts are from those of one process."""
     dtype, found = getattr(torch, kind), []
     for name in cases:
-        losses, weights = single(CASES[name], dtype)
+        case = {**CASES, **DEEP}[name]
+        losses, weights = single(case, dtype)
         for layout in layouts:
-            others, gathered = spread(CASES[name], dtype, ParallelConfig(**layout))
+            others, gathered = (staged if "pipeline" in layout else spread)(case, dtype, ParallelConfig(**layout))
             assert weights.keys() == gathered.keys()
             by_loss = max(abs(a - b) for a, b in zip(losses, others, strict=True))
             by_weight = max(float((weights[each].detach() - gathered[each]).abs().max()) for each in weights)

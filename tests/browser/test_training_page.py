@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def opened(new_browser, open_page, folder: Path) -> Open:
     def opened_at(width: int, scheme: str) -> Chrome:
         new_browser(width, 900, scheme)
-        return open_page(training_page(folder))
+        return open_page(training_page(read_run(folder)))
 
     return opened_at
 
@@ -67,6 +67,17 @@ def test_the_page_shows_the_run(opened: Open, width: int, scheme: str) -> None:
     assert legend(browser, "Attention entropy") == {"decoder to source": "60.0 %"}
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert browser.get_log("browser") == []
+
+
+def test_the_slowest_process_is_told_in_words_and_in_a_table(opened: Open, folder: Path) -> None:
+    (folder / "run" / "logs").mkdir()
+    for rank in range(2):
+        step = {"kind": "step", "loss": 1.0, "seconds": 0.5, "waited": 0.25 * (1 - rank)}
+        rows = [json.dumps({**step, "step": number}) + "\n" for number in range(1, 61)]
+        (folder / "run" / "logs" / f"rank-{rank}.log").write_text("".join(rows))
+    section = opened(390, "light").find_element("css selector", "section[aria-label=Processes]")
+    assert "rank 1 is the slowest, with 0.5 s of its own per step" in section.text
+    assert section.text.splitlines()[-2:] == ["rank 0 0.500 s 0.500 s 0.250 s", "rank 1 0.500 s 0.500 s 0.500 s"]
 
 
 def test_values_are_read_by_keyboard_and_the_axis_can_be_time(opened: Open, folder: Path) -> None:

@@ -49,8 +49,8 @@ def command(folder: Path) -> Command:
     return build
 
 
-def finish(command: list[str], code: int = 0) -> str:
-    result = subprocess.run(command, capture_output=True, timeout=240, stdin=subprocess.DEVNULL)
+def finish(command: list[str], code: int = 0, environment: dict[str, str] | None = None) -> str:
+    result = subprocess.run(command, capture_output=True, timeout=240, stdin=subprocess.DEVNULL, env=environment)
     assert result.returncode == code, result.stderr.decode()[-3000:]
     return result.stderr.decode()
 
@@ -151,6 +151,95 @@ def test_a_process_that_hangs_ends_the_run_with_an_error_that_names_it(command: 
     assert re.search(r"heedful: rank 1 did not answer at step \d+ \(noticed by rank 0", told), told[-2000:]
     with pytest.raises(ProcessLookupError):
         os.kill(hung, 0)
+
+
+GPT = [
+    "model.width=32",
+    "model.max_length=23",
+    "model.stack={num_layers=2, dropout=0.2, attention={num_heads=2, dropout=0.1}, feed_forward={inner_width=46}}",
+    "training.batches={tokens_per_step=600, tokens_per_batch=300}",
+    "training.saving={validations=2, checkpoint_seconds=0.0}",
+    "training.machine={workers=2, threads=1}",
+    "training.ema_decay=0.9",
+]
+
+
+@pytest.fixture(scope="module")
+def gpt(folder: Path, command: Command) -> Command:
+    def build(out: str, *more: str, steps: int = STEPS) -> list[str]:
+        start = [sys.executable, "-m", "heedful", "train", "language-model", "--text", str(folder / "a.en")]
+        sets = [f"--set={setting}" for setting in GPT]
+        return [*start, "--out", str(folder / out), *sets, "--steps", str(steps), *more]
+
+    return build
+
+
+def losses_agree(one: Path, other: Path) -> None:
+    for expected, found in zip(rows(one), rows(other), strict=True):
+        assert (expected["kind"], expected["step"]) == (found["kind"], found["step"])
+        assert expected["loss"] == pytest.approx(found["loss"], abs=1e-4)
+        assert expected.get("examples") == found.get("examples")
+
+
+STAGES = ("--processes", "2", "--set=training.parallel.pipeline=2")
+
+
+def test_a_gpt_in_stages_gives_the_losses_of_one_process(gpt: Command, folder: Path) -> None:
+    finish(gpt("gpt"))
+    shown = finish(gpt("staged", *STAGES))
+    assert "2: pipeline 2" in shown
+    losses_agree(folder / "gpt", folder / "staged")
+    one, other = (load_file(folder / name / "model.safetensors") for name in ("gpt", "staged"))
+    assert [(name, each.shape) for name, each in one.items()] == [(name, each.shape) for name, each in other.items()]
+    look = ["inspect", str(folder / "staged"), "--training", "--out", str(folder / "training.html")]
+    told = finish([sys.executable, "-m", "heedful", *look])
+    assert f"2 processes, steps 1 to {STEPS}: " in told and "is the slowest" in told
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_in_stages_and_out_of_them(gpt: Command, folder: Path) -> None:
+    finish(gpt("gpt-long", steps=60))
+    copies = ("--processes", "4", "--set=training.parallel.replicate=2", "--set=training.parallel.pipeline=2")
+    stopped_after(
+        gpt("gpt-changing", "--processes", "2", "--set=training.parallel.shard=2", steps=60), folder / "gpt-changing", 4
+    )
+    stopped_after(gpt("gpt-changing", *STAGES, steps=60), folder / "gpt-changing", 12)
+    stopped_after(gpt("gpt-changing", *copies, steps=60), folder / "gpt-changing", 20)
+    finish(gpt("gpt-changing", steps=60))
+    losses_agree(folder / "gpt-long", folder / "gpt-changing")
+
+
+@pytest.fixture(scope="module")
+def with_compiler(folder: Path) -> dict[str, str]:
+    """The environment of commands that compile, which keep what they have compiled for each other."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled")}
+    program = "import torch; torch.compile(lambda x: x.sin() + 1)(torch.ones(3))"
+    tried = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=240)
+    if tried.returncode:
+        pytest.skip(f"torch cannot compile here: {tried.stderr.decode()[-200:]}")
+    return environment
+
+
+@pytest.mark.slow
+def test_compiled_blocks_give_the_losses_of_others(gpt: Command, folder: Path, with_compiler: dict[str, str]) -> None:
+    finish(gpt("plain"))
+    for out, more in (("compiled", ()), ("compiled-two", ("--processes", "2"))):
+        finish(gpt(out, *more, "--set=training.parallel.compile=true"), environment=with_compiler)
+        losses_agree(folder / "plain", folder / out)
+
+
+@pytest.mark.slow
+def test_without_a_compiler_compiled_blocks_are_refused_in_one_line(gpt: Command, folder: Path) -> None:
+    missing = {**os.environ, "CXX": str(folder / "no-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "nothing")}
+    told = finish(gpt("refused", "--set=training.parallel.compile=true"), 2, missing)
+    assert "heedful: training.parallel.compile is true, but torch cannot compile on this machine" in told
+    assert "Traceback" not in told and not (folder / "refused" / "run" / "config.json").exists()
+
+
+def test_stages_of_an_encoder_decoder_are_refused_with_a_reason(command: Command, folder: Path) -> None:
+    told = finish(command("staged-translation", *STAGES), 2)
+    assert told.count("heedful: ") == 1 and "what the encoder gives would have to pass through every stage" in told
+    assert not (folder / "staged-translation" / "run" / "config.json").exists()
 
 
 def test_what_cannot_be_is_told_once_in_one_line(command: Command, folder: Path) -> None:

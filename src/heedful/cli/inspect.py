@@ -65,9 +65,7 @@ def inspect(
     if training:
         if as_json or given.is_given or any(each is not None for each in (target, image, resolution)):
             raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
-        from heedful.inspection.run.training_page import training_page
-
-        _write(training_page(Path(model)), place)
+        _write_training(Path(model), place)
         return
     if not has_torch():
         raise torch_missing("looking into attention")
@@ -87,6 +85,18 @@ def inspect(
         click.echo(data)
     else:
         _write(data + "\n", place)
+
+
+def _write_training(folder: Path, place: Path) -> None:
+    """Draw a run, and say which of its processes is the slowest, if it has several."""
+    from heedful.inspection.run.rank_times import step_times
+    from heedful.inspection.run.run_record import read_run
+    from heedful.inspection.run.training_page import training_page
+
+    run = read_run(folder)
+    _write(training_page(run), place)
+    if times := step_times(run):
+        tell(times.in_words())
 
 
 def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:

@@ -128,8 +128,8 @@ def _peaks(logits_RV: Tensor) -> tuple[Tensor, Tensor]:
     """The largest logit of each row, and its log-probability, that of 1 / sum of exp(logit - largest logit)."""
     rows, size = logits_RV.shape
     block = max(1, SCRATCH // size)
-    scratch = torch.empty(min(rows, block), size, device=logits_RV.device)
-    peaks_R1, probabilities_R1 = torch.empty(2, rows, 1, device=logits_RV.device)
+    scratch = logits_RV.new_empty(min(rows, block), size)
+    peaks_R1, probabilities_R1 = logits_RV.new_empty(2, rows, 1)
     # Both of one block after the other, while its logits are in the processor's cache.
     for start in range(0, rows, block):
         part = logits_RV[start : start + block]

@@ -69,8 +69,8 @@ def attend_fused(
     if mask is None or is_added(mask):
         return output
     blind = ~mask.any(-1, keepdim=True)
-    # The look is cheap on a CPU; elsewhere it would make the host wait.
-    if output.device.type == "cpu" and not bool(blind.any()):
+    # The look is cheap on a CPU; elsewhere it would make the host wait, and a compiler cannot follow it.
+    if output.device.type == "cpu" and not torch.compiler.is_compiling() and not bool(blind.any()):
         return output
     return output.masked_fill(blind, 0.0)
 

@@ -62,6 +62,24 @@ def _drawing_from(generator: torch.Generator) -> Iterator[None]:
         _source.generator = before
 
 
+def masks_so_far() -> Tensor:
+    """Where the masks of this thread have come to, as bytes that another process can go on from."""
+    assert _source.generator is not None
+    return _source.generator.get_state()
+
+
+@contextmanager
+def dropout_after(state: Tensor) -> Iterator[None]:
+    """Draw the masks of this thread from where another one's had come to, as `masks_so_far` gave it.
+
+    So layers that lie in several processes, one after the other, drop what they would drop in one.
+    """
+    generator = torch.Generator()
+    generator.set_state(state)
+    with _drawing_from(generator):
+        yield
+
+
 @contextmanager
 def dropout_of_share(axis: int, first: int, length: int) -> Iterator[None]:
     """Drop of tensors what is dropped of whole ones, of which they are a part that begins at `first` of an axis.
@@ -98,6 +116,14 @@ def _mask(x: Tensor, threshold: int) -> Tensor:
     return mask.mul_(256.0 / (256 - threshold)).view(x.shape)
 
 
+# The same as an operation that a compiler takes as it is: it must not draw masks anew, nor in another order. That comes
+# from the data, as what is dropped depends on what was dropped before.
+_operations = torch.library.Library("heedful", "FRAGMENT")
+_operations.define("dropout_mask(Tensor x, int threshold) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+_operations.impl("dropout_mask", _mask, "CPU")
+_operations.impl("dropout_mask", lambda x, threshold: x.new_empty(x.shape), "Meta")
+
+
 def dropout(x: Tensor, probability: float) -> Tensor:
     """Set a share of the elements to zero, and scale the others up so that the expected value stays.
 
@@ -112,7 +138,11 @@ def dropout(x: Tensor, probability: float) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, probability)
     threshold = round(probability * 256)
-    return x * _mask(x, threshold) if threshold else x
+    if not threshold:
+        return x
+    if torch.compiler.is_compiling():
+        return x * torch.ops.heedful.dropout_mask(x.detach(), threshold)
+    return x * _mask(x, threshold)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heedful.planning.shape import ModelShape, StackShape
+from heedful.training.parallel.layout import WITHOUT_STAGES
 
 AXES = ("replicate", "shard", "tensor", "pipeline")
 # More stages would wait for each other for most of the time, more shares of a layer would be too small to compute with.
@@ -47,19 +48,19 @@ class Layout:
 
 
 def meshes(shape: ModelShape, family: str, gpus: int) -> Iterator[Layout]:
-    """All ways to lay a number of GPUs out; heads and inner widths must be divided, and stages have as many layers.
+    """All ways to lay a number of GPUs out that training takes; heads and inner widths must be divided.
 
-    Encoder-decoders have no stages: what the encoder gives would have to pass through all of the decoder's.
+    Stages have as many layers each, are those of a family that can lie in them, and go with copies alone.
     """
     for tensor in _divisors(gpus, MOST_SHARES):
         if not all(_can_be_split(stack, tensor) for stack in shape.stacks):
             continue
-        for pipeline in _divisors(gpus // tensor, MOST_STAGES if family == "decoder_only" else 1):
-            if shape.stacks[0].config.num_layers % pipeline:
-                continue
-            copies = gpus // tensor // pipeline
-            for shard in _divisors(copies, copies):
-                yield Layout(copies // shard, shard, tensor, pipeline)
+        copies = gpus // tensor
+        for shard in _divisors(copies, copies):
+            yield Layout(copies // shard, shard, tensor)
+    for pipeline in _divisors(gpus, 1 if family in WITHOUT_STAGES else MOST_STAGES)[1:]:
+        if shape.stacks[0].config.num_layers % pipeline == 0:
+            yield Layout(gpus // pipeline, pipeline=pipeline)
 
 
 def _can_be_split(stack: StackShape, tensor: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from heedful.models.families import FAMILIES
 from heedful.planning.layouts import Layout
 from heedful.planning.shape import with_layers
-from heedful.training.parallel.apply import blocks_of
+from heedful.training.parallel.blocks import blocks_of
 from heedful.training.parallel.placements import Placement, placements
 
 

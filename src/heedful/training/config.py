@@ -76,26 +76,33 @@ class SavingConfig:
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """How a run is spread over processes, whose number is the product of the three axes.
+    """How a run is spread over processes, whose number is the product of the four axes.
 
     Each copy of the model (`replicate`) may lie in parts in several processes (`shard`), whose layers may be split
-    (`tensor`). With `reduce` "exact" the number of processes changes no bit. A process that waits for another one for
-    longer than `timeout_seconds` ends with an error.
+    (`tensor`), or have its layers in several processes, one stage after the other (`pipeline`). With `reduce` "exact"
+    the number of processes changes no bit. A process that waits for another one for longer than `timeout_seconds` ends
+    with an error.
     """
 
     replicate: int | None = None
     shard: int | None = None
     tensor: int | None = None
+    pipeline: int | None = None
     reduce: Literal["exact", "fast"] | None = None
     activation_checkpointing: bool = False
     compile: bool = False
     timeout_seconds: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("replicate", "shard", "tensor"):
+        for name in ("replicate", "shard", "tensor", "pipeline"):
             value = getattr(self, name)
             require(1 if value is None else value, name, 1)
         require(self.timeout_seconds, "timeout_seconds", 1)
+        if self.compile and self.activation_checkpointing:
+            raise UserError(
+                "training.parallel.compile does not go with activation_checkpointing: masks of dropout would be drawn "
+                "anew when activations are computed again; leave one of the two out"
+            )
 
 
 @dataclass(frozen=True)

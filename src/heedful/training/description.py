@@ -12,6 +12,7 @@ from heedful.training.config import TrainingConfig
 from heedful.training.extension import Extension, end_in_words
 from heedful.training.identity import flat
 from heedful.training.limits import VALIDATION_SHARE
+from heedful.training.parallel.layout import AXES
 from heedful.training.resolve import ResolvedRun
 from heedful.training.run_config import RunConfig
 
@@ -72,7 +73,7 @@ def with_layout(choices: Sequence[Choice], training: TrainingConfig) -> tuple[Ch
 def _layout(training: TrainingConfig) -> list[Choice]:
     """How a run is spread over processes, if there are several."""
     layout = training.parallel
-    axes = {name: getattr(layout, name) or 1 for name in ("replicate", "shard", "tensor")}
+    axes = {name: getattr(layout, name) or 1 for name in AXES}
     count = math.prod(axes.values())
     if count == 1:
         return []

@@ -18,6 +18,7 @@ from heedful.training.checkpoint import save_checkpoint
 from heedful.training.config import TrainingConfig
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import clip_gradients, make_optimizer, optimizer_tensors
+from heedful.training.parallel.blocks import prepare_blocks
 from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.layout import data_size, is_sharded
 from heedful.training.parallel.world import World
@@ -73,6 +74,7 @@ class Replica(Generic[AnyBatch]):
         machine = config.machine
         assert machine.workers is not None and machine.threads is not None
         self.place, self.places = world.rank, data_size(config.parallel)
+        prepare_blocks(model, config.parallel)
         step = TrainingStep(model, task.loss, bf16=machine.precision == "bf16")
         workers = max(1, machine.workers // self.places)
         self.gradients = ParallelGradients(step, workers, machine.threads, world)
@@ -141,6 +143,10 @@ def make_learner(
     """
     if not is_sharded(config.parallel):
         return Replica(model, task, config, world)
+    if (config.parallel.pipeline or 1) > 1:
+        from heedful.training.parallel.pipelined import Pipelined
+
+        return Pipelined(model, task, config, world, drawing)
     from heedful.training.parallel.sharded import Sharded
 
     return Sharded(model, task, config, world, drawing)

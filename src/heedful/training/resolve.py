@@ -20,7 +20,7 @@ from heedful.presets.recipes import budget_recipe
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
-from heedful.training.parallel.layout import choose_layout, data_size
+from heedful.training.parallel.layout import check_stages, choose_layout, data_size
 from heedful.training.run_config import RunConfig
 
 # Each worker holds a gradient of its own.
@@ -47,6 +47,7 @@ def check_settings(run: RunConfig) -> None:
     filled = fill_in(run.preset or some_preset, run.settings)
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
+    check_stages(filled.training.parallel, family)
     device = choose_device(filled.training.machine.device)
     sharing = data_size(filled.training.parallel)
     if device.type != "cpu" and (filled.training.machine.workers or 1) > 1 and sharing == 1:

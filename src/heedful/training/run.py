@@ -98,7 +98,7 @@ def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) ->
 
         world.by_leader("prepare the data", prepare)
         if world.size > 1:
-            log = RankLog(out / "run" / "logs" / f"rank-{world.rank}.log")
+            log = RankLog(out / "run" / "logs" / f"rank-{world.rank}.log", world)
             observer = cast(RunObserver, Both(observer, log) if world.leads else log)
         told = world.share(run_in_words(ready[0][0], ready[0][1]) if ready else "")
         run, saved, data = ready[0] if ready else _open_prepared(run, told, out, observer)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from heedful.layers.dropout import Dropout, dropout, seeded_dropout
+from heedful.layers.dropout import Dropout, dropout, dropout_after, masks_so_far, seeded_dropout
 
 CPU = torch.device("cpu")
 
@@ -34,6 +34,27 @@ def test_a_seed_fixes_the_mask_whatever_the_global_generator_does() -> None:
     assert torch.equal(*masks)
     with seeded_dropout(4, CPU):
         assert not torch.equal(masks[0], dropout(torch.ones(5, 7, 11), 0.3))
+
+
+def test_masks_go_on_where_another_process_had_come_to() -> None:
+    x = torch.ones(7, 11, 13)
+    with seeded_dropout(5, CPU):
+        dropout(x, 0.3)
+        state = masks_so_far().clone()
+        expected = dropout(x, 0.3)
+    with seeded_dropout(6, CPU), dropout_after(state):
+        assert torch.equal(dropout(x, 0.3), expected)
+
+
+def test_the_operation_for_compilers_draws_the_same_masks() -> None:
+    x = torch.randn(7, 11, 13)
+    with seeded_dropout(5, CPU):
+        expected = [dropout(x, 0.3), dropout(x, 0.5)]
+    with seeded_dropout(5, CPU):
+        masks = [torch.ops.heedful.dropout_mask(x, threshold) for threshold in (77, 128)]
+    assert all(torch.equal(x * mask, each) for mask, each in zip(masks, expected, strict=True))
+    shape = torch.ops.heedful.dropout_mask(torch.empty(3, 5, dtype=torch.float64, device="meta"), 77)
+    assert (shape.shape, shape.dtype) == ((3, 5), torch.float64)
 
 
 def test_nothing_is_dropped_in_evaluation_or_at_zero() -> None:

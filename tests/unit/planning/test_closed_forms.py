@@ -69,6 +69,7 @@ def test_layouts_use_all_gpus_and_divide_heads_and_layers() -> None:
     assert {layout.gpus for layout in found} == {24}
     assert {layout.tensor for layout in found} == {1, 2, 4}
     assert {layout.pipeline for layout in found} == {1, 2}
+    assert all(each.shard == each.tensor == 1 for each in found if each.pipeline > 1)  # as training has it
     assert len(set(found)) == len(found)
     translation = subject("translation")
     assert {

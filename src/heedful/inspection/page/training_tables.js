@@ -40,6 +40,14 @@ export function dataOf(run) {
     table("What was changed or left out", ["rule", "what was done", "how often", "first in"], rows));
 }
 
+export function processesOf(run) {
+  if (!run.processes) return null;
+  const seconds = (value) => `${value.toPrecision(3)} s`;
+  const rows = run.processes.ranks.map(({ rank, seconds: usual, longest, own }) => [`rank ${rank}`, seconds(usual), seconds(longest), seconds(own)]);
+  return section("Processes", h("p", { class: "words" }, `${run.processes.words}.`),
+    table("Step times of each process", ["process", "a step (median)", "the longest", "without waiting (median)"], rows));
+}
+
 export function validationsOf(run) {
   if (!run.validations.length) return null;
   const scores = [...new Set(run.validations.flatMap((row) => Object.keys(row.scores)))];

@@ -4,7 +4,7 @@ import { makeChart } from "./chart.js";
 import { h } from "./elements.js";
 import { scoreFormat, timeOf } from "./scales.js";
 import { chartsOf } from "./training_charts.js";
-import { choicesOf, dataOf, examplesOf, validationsOf, verdictOf } from "./training_tables.js";
+import { choicesOf, dataOf, examplesOf, processesOf, validationsOf, verdictOf } from "./training_tables.js";
 
 const STATES = { finished: "finished", stopped: "stopped by an error", unfinished: "not finished: make the page anew to see it go on" };
 const run = JSON.parse(document.getElementById("document").textContent);
@@ -81,5 +81,5 @@ const drawing = charts.length
 document.body.append(
   h("header", {}, h("div", {}, h("p", { class: "brand" }, "heedful · training"), h("h1", {}, run.name),
     h("p", { class: "about" }, `${run.family.replace("_", "-")} · ${run.preset} · ${STATES[run.state]}`)), themeButton()),
-  h("main", {}, verdictOf(run), tiles(), drawing, examplesOf(run), validationsOf(run), choicesOf(run), dataOf(run)));
+  h("main", {}, verdictOf(run), tiles(), drawing, examplesOf(run), validationsOf(run), processesOf(run), choicesOf(run), dataOf(run)));
 redraw();

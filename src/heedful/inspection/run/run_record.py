@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,16 @@ NUMBERS = {
     "train": ("step", "loss", "learning_rate", "gradient_norm", "target_tokens", "padding", "seconds"),
     "validation": ("step", "loss", "seconds"),
     "failure": ("step",),
+    "step": ("step", "seconds"),
 }
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run: its choices, a row for each step and each validation, what stopped it, and what was done to its data."""
+    """A run: its choices, a row for each step and each validation, what stopped it, and what was done to its data.
+
+    Of a run in several processes, `rank_steps` has the steps as each of them has logged them, by rank.
+    """
 
     name: str
     family: str
@@ -38,6 +42,7 @@ class RunRecord:
     failure: Row | None
     finished: bool
     data_report: list[Row]
+    rank_steps: dict[int, list[Row]] = field(default_factory=dict)
 
     @property
     def best(self) -> Row | None:
@@ -96,7 +101,18 @@ def read_run(folder: Path) -> RunRecord:
         failure=next((row for row in rows if row["kind"] == "failure"), None),
         finished=_finished(run / "checkpoints"),
         data_report=_summarised(run / "data-report.jsonl"),
+        rank_steps=_rank_steps(run / "logs"),
     )
+
+
+def _rank_steps(folder: Path) -> dict[int, list[Row]]:
+    """The steps in the log of each process."""
+    found = {}
+    for file in sorted(folder.glob("rank-*.log")):
+        rank = file.stem.removeprefix("rank-")
+        if rank.isdecimal():
+            found[int(rank)] = [row for row in _metrics(file) if row["kind"] == "step"]
+    return found
 
 
 def _metrics(file: Path) -> list[Row]:

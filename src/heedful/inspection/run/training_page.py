@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.inspection.run.diagnosis import checks, diagnose, verdict
-from heedful.inspection.run.run_record import Row, RunRecord, read_run, wrong_answers
+from heedful.inspection.run.rank_times import StepTimes, step_times
+from heedful.inspection.run.run_record import Row, RunRecord, wrong_answers
 from heedful.inspection.standalone_page import standalone_page
 
 # Of a longer run, each point is the mean of several steps.
@@ -31,9 +31,8 @@ NOT_SCORES = {
 Values = NDArray[np.float64]
 
 
-def training_page(folder: Path) -> str:
-    """One self-contained HTML page of the run in a folder, which may still go on."""
-    run = read_run(folder)
+def training_page(run: RunRecord) -> str:
+    """One self-contained HTML page of a run, which may still go on."""
     modules = ["elements.js", "scales.js", "chart.js", "training_charts.js", "training_tables.js", "training_view.js"]
     return standalone_page(f"Training of {run.name}", ["training.css"], modules, training_document(run))
 
@@ -58,12 +57,18 @@ def training_document(run: RunRecord) -> dict[str, Any]:
         "clip_norm": run.clip_norm,
         "choices": run.choices,
         "data_report": run.data_report,
+        "processes": _processes(step_times(run)),
         "totals": {
             "steps": run.steps[-1]["step"] if run.steps else 0,
             "minutes": _number(_last_second(run) / 60),
             "target_tokens": sum(row["target_tokens"] for row in run.steps),
         },
     }
+
+
+def _processes(times: StepTimes | None) -> dict[str, Any] | None:
+    """The step times of each process, if there are several."""
+    return None if times is None else {"words": times.in_words(), "ranks": [asdict(each) for each in times.ranks]}
 
 
 def _last_second(run: RunRecord) -> float:

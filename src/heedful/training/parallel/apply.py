@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.utils.checkpoint import checkpoint
 
-from heedful.layers.blocks import CrossBlock, SelfBlock
-from heedful.layers.dropout import same_masks_again
 from heedful.layers.relative_attention import RelativeBlock
 from heedful.training.config import ParallelConfig
+from heedful.training.parallel.blocks import blocks_of, prepare_blocks
 from heedful.training.parallel.placements import Placement
 from heedful.training.parallel.tensor import split_layers
 
@@ -48,11 +44,7 @@ def parallelize(
         (loss / targets_of_all_processes).backward()
     """
     split = split_layers(model, mesh["tensor"]) if mesh["tensor"].size() > 1 else {}
-    for block in blocks_of(model):
-        if config.activation_checkpointing:
-            recompute_activations(block)
-        if config.compile:
-            block.compile()
+    prepare_blocks(model, config)
     sharding = mesh["replicate", "shard"]
     # Not by autocast: its copies of the weights would be kept for the backward pass, those of all blocks at once.
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32) if bf16 else MixedPrecisionPolicy()
@@ -62,18 +54,6 @@ def parallelize(
             _sum_gradients(fully_shard(block, mesh=sharding, mp_policy=policy))
     _sum_gradients(fully_shard(step, mesh=sharding))
     return split
-
-
-def blocks_of(model: nn.Module) -> list[nn.Module]:
-    """The blocks of a model's stacks, in order."""
-    return [each for each in model.modules() if isinstance(each, SelfBlock | CrossBlock | RelativeBlock)]
-
-
-def recompute_activations(block: nn.Module) -> None:
-    """Keep of a block's activations only its input, and compute the others again when its gradient is."""
-    # In place of the method, not by a module around it: that would change the parameters' names.
-    forward = partial(checkpoint, block.forward, use_reentrant=False, context_fn=same_masks_again)
-    block.forward = forward
 
 
 def _sum_gradients(module: FSDPModule) -> None:

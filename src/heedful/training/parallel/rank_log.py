@@ -11,13 +11,14 @@ from typing import Any
 
 from heedful.storage import writing
 from heedful.tasks.job import Choice
+from heedful.training.parallel.world import World
 
 
 class RankLog:
     """Writes the events of a run, as one process sees them, a JSON object per line; `step` rows have its own times."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, world: World) -> None:
+        self.path, self.world = path, world
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -39,7 +40,9 @@ class RankLog:
 
     def step(self, row: dict[str, Any], progress: float | None) -> None:
         """A step was taken."""
-        self._write("step", step=row["step"], loss=row["loss"], seconds=row["seconds"])
+        self._write(
+            "step", step=row["step"], loss=row["loss"], seconds=row["seconds"], waited=round(self.world.waited, 6)
+        )
 
     def validation(self, row: dict[str, Any], examples: list[dict[str, str]]) -> None:
         """The model was measured."""

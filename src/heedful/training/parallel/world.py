@@ -30,6 +30,8 @@ class World:
     rank, size, local_rank = 0, 1, 0
     # How long it waits for others, in seconds.
     timeout = 0.0
+    # Seconds of the present step in which this process waited for others, where that can be told from computing.
+    waited = 0.0
 
     @property
     def leads(self) -> bool:
@@ -105,7 +107,7 @@ class Processes(World):
         import torch.distributed as dist
 
         shared = torch.tensor([float("nan") if value is None else float(value)], dtype=torch.float64)
-        with self.naming_failures():
+        with self._meeting():
             dist.broadcast(shared, 0)
         return None if bool(shared.isnan()) else shared.item()
 
@@ -121,7 +123,7 @@ class Processes(World):
     def _sums(self, shared: Tensor) -> list[Any]:
         import torch.distributed as dist
 
-        with self.naming_failures():
+        with self._meeting():
             dist.all_reduce(shared)
         return shared.tolist()
 
@@ -187,7 +189,15 @@ class Processes(World):
             raise UserError(answer)
 
     def at_step(self, step: int) -> None:
-        self.step = step
+        self.step, self.waited = step, 0.0
+
+    @contextmanager
+    def _meeting(self) -> Iterator[None]:
+        """An exchange of a few numbers: the time that it takes is spent waiting for the last process to come."""
+        began = time.monotonic()
+        with self.naming_failures():
+            yield
+        self.waited += time.monotonic() - began
 
     @contextmanager
     def naming_failures(self) -> Iterator[None]:

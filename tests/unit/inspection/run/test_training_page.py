@@ -31,7 +31,7 @@ def test_a_long_run_is_drawn_as_means_that_lose_no_spike(write_run, step_row) ->
 def test_the_page_needs_no_network_and_no_text_of_the_run_becomes_markup(write_run, step_row, validation_row) -> None:
     wicked = "</script><img src=x onerror=alert(1)>\u2028"
     rows = [step_row(1), validation_row(1, examples=[{"source": wicked, "translation": ""}])]
-    page = training_page(write_run(rows))
+    page = training_page(read_run(write_run(rows)))
     assert "<img" not in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"^(import|export) ", page, re.MULTILINE)
@@ -42,19 +42,19 @@ def test_the_page_needs_no_network_and_no_text_of_the_run_becomes_markup(write_r
 
 
 def test_numbers_that_json_cannot_hold_are_left_out(write_run, step_row, validation_row) -> None:
-    page = training_page(write_run([step_row(1), validation_row(1, loss=float("nan"))], finished=False))
+    page = training_page(read_run(write_run([step_row(1), validation_row(1, loss=float("nan"))], finished=False)))
     assert document_in(page)["validations"][0]["loss"] is None
 
 
 def test_a_run_that_was_stopped_says_why(write_run, step_row) -> None:
     failure = {"kind": "failure", "step": 2, "reason": "the loss is nan"}
-    document = document_in(training_page(write_run([step_row(1), failure], finished=False)))
+    document = document_in(training_page(read_run(write_run([step_row(1), failure], finished=False))))
     assert (document["state"], document["verdict"]) == ("stopped", "divergence")
     assert "the loss is nan" in document["findings"][0]["evidence"]
 
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_page_of_hardly_anything(write_run, step_row, steps: int) -> None:
-    document = document_in(training_page(write_run([step_row(1)] * steps, finished=False)))
+    document = document_in(training_page(read_run(write_run([step_row(1)] * steps, finished=False))))
     assert document["totals"]["steps"] == steps
     assert document["verdict"] == "too short to judge"

@@ -6,19 +6,20 @@ from heedful.training.parallel.layout import choose_layout, is_sharded
 
 
 def axes(config: ParallelConfig) -> tuple[int | None, ...]:
-    return config.replicate, config.shard, config.tensor
+    return config.replicate, config.shard, config.tensor, config.pipeline
 
 
 @pytest.mark.parametrize(
     ("asked", "size", "chosen"),
     [
-        ({}, 1, (1, 1, 1)),
-        ({}, 6, (6, 1, 1)),
-        ({"shard": 2}, 6, (3, 2, 1)),
-        ({"tensor": 3}, 6, (2, 1, 3)),
-        ({"replicate": 1}, 6, (1, 6, 1)),
-        ({"replicate": 1, "shard": 2}, 6, (1, 2, 3)),
-        ({"replicate": 1, "shard": 2, "tensor": 3}, 6, (1, 2, 3)),
+        ({}, 1, (1, 1, 1, 1)),
+        ({}, 6, (6, 1, 1, 1)),
+        ({"shard": 2}, 6, (3, 2, 1, 1)),
+        ({"tensor": 3}, 6, (2, 1, 3, 1)),
+        ({"replicate": 1}, 6, (1, 6, 1, 1)),
+        ({"replicate": 1, "shard": 2}, 6, (1, 2, 3, 1)),
+        ({"replicate": 1, "shard": 2, "tensor": 3}, 6, (1, 2, 3, 1)),
+        ({"pipeline": 3}, 6, (2, 1, 1, 3)),
     ],
 )
 def test_what_is_not_asked_for_is_filled_in(asked: dict[str, int], size: int, chosen: tuple[int, ...]) -> None:
@@ -44,9 +45,29 @@ def test_what_does_not_go_with_the_number_of_processes_is_told() -> None:
         choose_layout(ParallelConfig(tensor=2), 1, "cpu")
 
 
+def test_stages_go_with_copies_alone() -> None:
+    for axis in ("shard", "tensor"):
+        with pytest.raises(UserError, match="pipeline is 2, which goes with replicate alone: leave out shard and"):
+            choose_layout(ParallelConfig(pipeline=2, **{axis: 2}), 4, "cpu")
+    with pytest.raises(UserError, match="goes with replicate alone"):
+        choose_layout(ParallelConfig(pipeline=2, replicate=1), 4, "cpu")
+    with pytest.raises(UserError, match='reduce is "exact", which goes with replicate alone'):
+        choose_layout(ParallelConfig(pipeline=2, reduce="exact"), 2, "cpu")
+
+
+def test_compiled_blocks_go_with_whole_layers_that_are_computed_once() -> None:
+    assert choose_layout(ParallelConfig(compile=True, shard=2), 4, "cpu").compile
+    with pytest.raises(UserError, match="compile does not go with tensor"):
+        choose_layout(ParallelConfig(compile=True, tensor=2), 2, "cpu")
+    with pytest.raises(UserError, match="compile does not go with activation_checkpointing"):
+        ParallelConfig(compile=True, activation_checkpointing=True)
+
+
 def test_a_run_that_goes_on_keeps_its_layout_unless_another_is_asked_for() -> None:
     before = choose_layout(ParallelConfig(shard=2), 4, "cpu")
-    assert axes(choose_layout(ParallelConfig(), 4, "cpu", before)) == (2, 2, 1)
-    assert axes(choose_layout(ParallelConfig(tensor=2), 4, "cpu", before)) == (2, 1, 2)
+    assert axes(choose_layout(ParallelConfig(), 4, "cpu", before)) == (2, 2, 1, 1)
+    assert axes(choose_layout(ParallelConfig(tensor=2), 4, "cpu", before)) == (2, 1, 2, 1)
+    staged = choose_layout(ParallelConfig(pipeline=2), 4, "cpu", before)
+    assert axes(staged) == axes(choose_layout(ParallelConfig(), 4, "cpu", staged)) == (2, 1, 1, 2)
     alone = choose_layout(ParallelConfig(), 1, "cpu", before)
-    assert axes(alone) == (1, 1, 1) and not is_sharded(alone)
+    assert axes(alone) == (1, 1, 1, 1) and not is_sharded(alone)
