@@ -18,6 +18,7 @@ from heedful.errors import UserError
 from heedful.machine.devices import choose_device, flushed_denormals
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.prepared.folder import Expected
 from heedful.storage import storage_error, writing
 from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings
@@ -86,7 +87,7 @@ def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) ->
 
         def prepare() -> None:
             run.data.check()
-            stack.enter_context(_locked(out))
+            stack.enter_context(locked(out))
             stack.enter_context(writing(out / "run"))
             ready.append(_prepare(run, file, observer, world.size))
 
@@ -105,7 +106,7 @@ def _prepare(
     """The run's choices and its data: those of an earlier start, or new ones, which are saved."""
     found = reload_run(run, file, processes)  # first: what is refused must not touch the data
     run, saved = found or (run, None)
-    expected = saved.data_key if saved else None
+    expected = Expected(saved.data_key) if saved else None
     data = run.data.prepare(file.parent, asked_model_settings(run), observer.preparing, expected)
     observer.prepared(data.messages)
     return run, saved or new_run(run, data, processes), data
@@ -116,7 +117,8 @@ def _open_prepared(
 ) -> tuple[RunConfig, SavedRun, PreparedJob]:
     """The same in another process than the first, by what that one tells of its choices."""
     run, saved = run_of_words(run, told)
-    data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, saved.data_key)
+    expected = Expected(saved.data_key, is_checked=True)
+    data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
     return run, saved, data
 
 
@@ -160,7 +162,7 @@ def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) 
 
 
 @contextmanager
-def _locked(out: Path) -> Iterator[None]:
+def locked(out: Path) -> Iterator[None]:
     """The model folder, with a lock that ends with this process, however it ends."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: choose another folder with --out")
