@@ -20,7 +20,7 @@ def parse_weights(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(each) for each in text.split(","))
     except ValueError:
-        raise UserError(f"--weights {text!r} is not a list of numbers, as in --weights 3,1") from None
+        raise UserError(f"{text!r} is not a list of numbers, as in 3,1") from None
 
 
 def check_weights(weights: Sequence[float], names: Sequence[str], option: str) -> None:
