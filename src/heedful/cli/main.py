@@ -23,6 +23,7 @@ from heedful.storage import storage_error
 VERBS = {
     "demo": "Train and try a small model on built-in data, within two minutes.",
     "train": "Train a model from your own files.",
+    "prepare": "Prepare the data of a training run, as on a machine without GPUs.",
     "translate": "Translate lines of text.",
     "generate": "Continue a text with a language model.",
     "fill": "Guess hidden words with a masked language model.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
 from heedful.machine.torch_needed import needs_torch
-from heedful.tasks.declaration import Option, Training, resolve
+from heedful.tasks.declaration import Option, Options, Training, resolve
 from heedful.tasks.registry import all_tasks
 
 # Options that every command of `heedful train` has.
@@ -49,15 +50,14 @@ def train() -> None:
     """
 
 
-def command_of(training: Training) -> click.Command:
-    """The command that trains a task, with the options that all have."""
+def command_of(training: Training, work: Callable[[Training, Options], None], text: str, epilog: str) -> click.Command:
+    """A command on the data of a task, with the options that all have."""
 
     def run(**options: Any) -> None:
-        run_job(training, options)
+        work(training, options)
 
     command = with_options((*SHARED, *training.options))(run)
-    epilog = "Ctrl-C saves and ends the run; the same command continues it."
-    return click.command(training.command, help=training.help, epilog=epilog)(command)
+    return click.command(training.command, help=text, epilog=epilog)(command)
 
 
 @needs_torch("training")
@@ -141,6 +141,7 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     return RunConfig(out, data, preset, settings, options.get("family"), options["extend"])
 
 
+EPILOG = "Ctrl-C saves and ends the run; the same command continues it."
 for each in all_tasks().values():
     if each.training:
-        train.add_command(command_of(each.training))
+        train.add_command(command_of(each.training, run_job, each.training.help, EPILOG))

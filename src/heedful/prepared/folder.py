@@ -13,9 +13,9 @@ from heedful.errors import UserError
 from heedful.files import flush_folder, write_file
 from heedful.prepared.checksums import find_damage, seal_folder
 from heedful.prepared.data_report import REPORT_NAME, DataReport
+from heedful.prepared.file_digests import FileDigests
 from heedful.prepared.progress import ThrottledProgress
 from heedful.text.corpus_file import CorpusFile
-from heedful.text.text_files import read_raw_blocks
 from heedful.text.tokenizer import Tokenizer
 
 FILES_CHANGED = "A file of the corpus changed while it was being read: start again."
@@ -45,23 +45,25 @@ class Ingredients:
         paths, names = [file.path for file in files], [file.shown_name for file in files]
         return cls(paths, names, [*choices, given, *reading])
 
-    def key(self, progress: ThrottledProgress) -> str:
+    def key(self, digests: FileDigests) -> str:
         """A key that changes with the bytes of the files, and with the choices."""
         key = blake2b(json.dumps(self.choices).encode("utf-8"), digest_size=16)
-        total, done = sum(path.stat().st_size for path in self.files), 0
-        for path in self.files:
-            content = blake2b(digest_size=32)
-            for block in read_raw_blocks(path):
-                content.update(block)
-                done += len(block)
-                progress("comparing files", done, total)
-            key.update(content.digest())
+        for digest in digests.of(self.files):
+            key.update(digest)
         return key.hexdigest()
 
     def states(self) -> list[tuple[int, int]]:
         """Size and time of change of each file, which tell whether one was changed while it was being read."""
         states = [path.stat() for path in self.files]
         return [(state.st_size, state.st_mtime_ns) for state in states]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The data that a run began with, by its key; `is_checked` where another process has just compared all of it."""
+
+    key: str
+    is_checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,18 +106,21 @@ def prepare_once(
     ingredients: Ingredients,
     make: Callable[[Path, DataReport], dict[str, Any]],
     progress: ThrottledProgress,
-    expected_key: str | None = None,
+    expected: Expected | None = None,
     layout: FactsLayout = USUAL_LAYOUT,
 ) -> PreparedFolder:
     """What `make` writes into an empty folder, unless an earlier call with the same ingredients has done it.
 
     It is written under another name and then renamed: a kill leaves nothing half done. `make` gives the facts. Data of
-    another key than `expected_key` is refused, if that is given.
+    another key than expected is refused. What another process has checked is opened as it is: reading gigabytes once is
+    enough.
     """
     prepared, partial, report = folder / "prepared", folder / "prepared.partial", folder / REPORT_NAME
+    if expected and expected.is_checked:
+        return PreparedFolder(prepared, expected.key, _read_checked(prepared, expected.key)[layout.name], report)
     before = ingredients.states()
-    key = ingredients.key(progress)
-    if expected_key not in (None, key):
+    key = ingredients.key(FileDigests(folder / "digests.json", progress))
+    if expected and expected.key != key:
         raise UserError(
             f"the contents of the data files ({', '.join(ingredients.names)}) have changed since the run in "
             f"{folder.parent} began: put them back to continue it, or choose another --out for a new run"
@@ -136,6 +141,8 @@ def prepare_once(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     remark = damage and f"the prepared data in {prepared} is damaged ({damage}): it was made anew"
+    if meta is not None and meta["key"] != key:
+        remark = f"the data in {prepared} had been prepared from other files, or otherwise: it was made anew"
     return PreparedFolder(prepared, key, facts, report, remark)
 
 
@@ -155,6 +162,18 @@ def _read(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
         return None, damage
     meta: dict[str, Any] = json.loads((prepared / "meta.json").read_text(encoding="utf-8"))
     return meta, None
+
+
+def _read_checked(prepared: Path, key: str) -> dict[str, Any]:
+    """What is noted of prepared files that another process has checked; they must be the same ones here."""
+    damage = "it is not there" if not prepared.is_dir() else find_damage(prepared, read_all=False)
+    meta = {} if damage else json.loads((prepared / "meta.json").read_text(encoding="utf-8"))
+    if meta.get("key") != key:
+        raise UserError(
+            f"{prepared} is not what the first process has prepared ({damage or 'it is of other data'}): all processes "
+            "must see the same --out folder"
+        )
+    return meta
 
 
 @contextmanager

@@ -7,20 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.prepared.mapped import ResidentPages, mapped_array, mapped_numbers
+
 Numbers = npt.NDArray[np.integer[Any]]
 
 
 def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
     """The smallest type that holds the ids of a vocabulary."""
     return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
-
-
-def mapped_numbers(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The numbers in a file, mapped into memory."""
-    if path.stat().st_size == 0:  # nothing to map
-        return np.empty(0, dtype)
-    # A plain array over the mapped bytes: slicing it costs a tenth of slicing a memmap.
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
 
 
 class RaggedFiles(NamedTuple):
@@ -74,17 +68,16 @@ class Ragged:
     """The rows that a RaggedWriter wrote; reading one costs no more than a slice."""
 
     def __init__(self, files: RaggedFiles, dtype: npt.DTypeLike) -> None:
-        self.lengths: npt.NDArray[np.int32] = np.load(files.lengths)
-        # Mapped where they are in a file, since they take twice the memory of the lengths.
-        self._offsets: npt.NDArray[np.int64] = (
-            np.asarray(np.load(files.offsets, mmap_mode="r")) if files.offsets else _offsets(self.lengths)
-        )
+        self.lengths: npt.NDArray[np.int32] = mapped_array(files.lengths)
+        self._offsets: npt.NDArray[np.int64] = mapped_array(files.offsets) if files.offsets else _offsets(self.lengths)
         self._numbers: Numbers = mapped_numbers(files.numbers, dtype)
+        self._pages = ResidentPages(self.lengths, self._offsets, self._numbers)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def __getitem__(self, index: int) -> Numbers:
+        self._pages.read(1)
         start = self._offsets[index]
         return self._numbers[start : start + self.lengths[index]]
 

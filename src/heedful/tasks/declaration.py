@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from heedful.prepared.mixture import parse_weights
+
 # What a model takes and gives; the page has a workspace for each pair that occurs.
 Takes = Literal["text", "prompt", "masked text", "texts", "image"]
 Gives = Literal["text", "label", "spans", "words", "vectors"]
@@ -32,7 +34,7 @@ class Option:
     multiple: bool = False
     choices: tuple[str, ...] = ()
     default: Any = None
-    kind: type | None = None
+    kind: Callable[[str], Any] | None = None
     is_flag: bool = False
 
 
@@ -41,6 +43,12 @@ ROWS = (
     Option(("--columns",), "Which columns to read, by number or name: 2,1 or label,text.", "LIST"),
     Option(("--header/--no-header",), "Whether the first row names the columns.", None),
     Option(("--delimiter",), "Between columns: tab, comma, semicolon, pipe, space, or a sign.", "SIGN"),
+)
+WEIGHTS = Option(
+    ("--weights",),
+    "Mix corpora, each time a file option is given one: its share of an epoch's examples, as in 3,1.",
+    "LIST",
+    kind=parse_weights,
 )
 FROM = Option(
     ("--from", "from_model"),

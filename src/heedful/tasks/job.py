@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from heedful.model_folder import ModelConfig
+from heedful.prepared.folder import Expected
 from heedful.prepared.progress import OnProgress
 from heedful.tasks.task import LearningSettings, Task
 from heedful.text.tokenizer import Tokenizer
@@ -89,9 +90,9 @@ class Job(Protocol):
         """Settings of the job's own: over those of the preset, and under those that the user gives."""
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedJob:
-        """Read the files, or open what an earlier run has made of them; refuse data of another key than expected."""
+        """Read the files, or open what an earlier run has made of them; refuse other data than expected."""
 
     def start(self, model: nn.Module) -> None:
         """Give a fresh model the weights that the run is to start from, if it is to start from others."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +25,11 @@ class TextPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents in some files."""
+    """The documents in some files; `files_per_corpus` is for several corpora that are to be mixed."""
 
     files: tuple[CorpusFile, ...]
     unit: DocumentUnit
+    files_per_corpus: tuple[int, ...] = ()
 
     @classmethod
     def from_files(
@@ -35,6 +37,12 @@ class Documents:
     ) -> "Documents":
         """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
         return cls(corpus_files(patterns, spool_folder, encoding), unit)
+
+    def corpora(self) -> "list[Documents]":
+        """The corpora that are to be mixed, each by itself; without any, these documents as one."""
+        files = iter(self.files)
+        split = [Documents(tuple(islice(files, count)), self.unit) for count in self.files_per_corpus]
+        return split or [self]
 
     def parts(self, on_hit: OnHit | None) -> Iterator[TextPart]:
         """All documents, in parts of bounded size; blank documents are passed over."""

@@ -18,6 +18,7 @@ from heedful.errors import UserError
 from heedful.machine.devices import choose_device, flushed_denormals
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.prepared.folder import Expected
 from heedful.storage import writing
 from heedful.tasks.job import Choice, Job, PreparedJob
 from heedful.tasks.task import LearningSettings
@@ -111,7 +112,7 @@ def _prepare(
     """The run's choices and its data: those of an earlier start, or new ones, which are saved."""
     found = reload_run(run, file, processes)  # first: what is refused must not touch the data
     run, saved = found or (run, None)
-    expected = saved.data_key if saved else None
+    expected = Expected(saved.data_key) if saved else None
     data = run.data.prepare(file.parent, asked_model_settings(run), observer.preparing, expected)
     observer.prepared(data.messages)
     return run, saved or new_run(run, data, processes), data
@@ -122,7 +123,8 @@ def _open_prepared(
 ) -> tuple[RunConfig, SavedRun, PreparedJob]:
     """The same in another process than the first, by what that one tells of its choices."""
     run, saved = run_of_words(run, told)
-    data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, saved.data_key)
+    expected = Expected(saved.data_key, is_checked=True)
+    data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
     return run, saved, data
 
 

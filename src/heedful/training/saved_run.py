@@ -46,20 +46,11 @@ def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfi
 
     It may go on with another number of processes, and another layout.
     """
-    if not file.exists():
+    found = begun_run(run, file)
+    if found is None:
         return None
-    content, out = read_json(file), file.parent.parent
-    try:
-        saved = _saved_of(content)
-        resolved = saved.resolved
-        asked = {**content["requested"]}
-        run = replace(run, data=with_saved_names(run.data, asked))
-    except (UserError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{file} is damaged, or of another version of heedful ({error}): "
-            "put back a copy, or begin in another folder"
-        ) from None
-    refuse_changes(asked, requested(run), run.data, out)
+    (run, saved), out = found, file.parent.parent
+    resolved = saved.resolved
     choose_device(resolved.training.machine.device)  # it must be here too
     asked_for = fill_in(resolved.preset, run.settings).training
     limit, training = asked_for.limit, resolved.training
@@ -72,6 +63,24 @@ def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfi
         training = replace(resolved.training, limit=limit)
         choices = describe_extension(saved.choices, training, extension)
         saved = replace(saved, resolved=replace(resolved, training=training), choices=choices, extension=extension)
+    return run, saved
+
+
+def begun_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
+    """The run that has begun, if there is one, and its choices as they were made; another request is refused."""
+    if not file.exists():
+        return None
+    content, out = read_json(file), file.parent.parent
+    try:
+        saved = _saved_of(content)
+        asked = {**content["requested"]}
+        run = replace(run, data=with_saved_names(run.data, asked))
+    except (UserError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file} is damaged, or of another version of heedful ({error}): "
+            "put back a copy, or begin in another folder"
+        ) from None
+    refuse_changes(asked, requested(run), run.data, out)
     return run, saved
 
 

@@ -1,4 +1,5 @@
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import UserError
+from heedful.prepared import batches as batches_module
 from heedful.prepared.batches import BucketedBatches
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 23), st.integers(1, 23)), max_size=211)
@@ -17,7 +19,7 @@ def batches_of(lengths: list[tuple[int, int]], budget: int, seed: int) -> Bucket
     return BucketedBatches(array[:, 0], array[:, 1], budget, seed)
 
 
-def lists(batches: list[np.ndarray]) -> list[list[int]]:
+def lists(batches: Sequence[np.ndarray]) -> list[list[int]]:
     return [batch.tolist() for batch in batches]
 
 
@@ -37,6 +39,40 @@ def test_every_pair_comes_once_and_the_budget_is_kept(
     assert lists(batches_of(lengths, budget, seed).epoch(epoch)) == batches
     bucketed.epoch(epoch + 1)
     assert lists(bucketed.epoch(epoch)) == batches
+
+
+def planned_whole(lengths: list[tuple[int, int]], budget: int, seed: int, epoch: int) -> list[list[int]]:
+    """The batches of an epoch by sorting all pairs, and by adding one pair after the other."""
+    random = np.random.PCG64([seed, epoch])
+    draws = random.random_raw(len(lengths)).tolist()
+    span = max((source for source, _ in lengths), default=0)
+    order = sorted(
+        range(len(lengths)),
+        key=lambda i: (lengths[i][1], lengths[i][0] if lengths[i][1] % 2 == 0 else span - lengths[i][0], draws[i], i),
+    )
+    batches: list[list[int]] = []
+    for pair in order:
+        grown = [*batches[-1], pair] if batches else [pair]
+        tokens = len(grown) * (max(lengths[i][0] for i in grown) + max(lengths[i][1] for i in grown))
+        if batches and tokens <= budget:
+            batches[-1] = grown
+        else:
+            batches.append([pair])
+    return [batches[place] for place in np.argsort(random.random_raw(len(batches)), kind="stable")]
+
+
+@given(LENGTHS, st.integers(1, 131), st.integers(0, 2**40), st.integers(0, 97), st.sampled_from([0, 1 << 22]))
+@settings(max_examples=200)
+def test_a_batch_made_when_it_is_asked_for_is_that_of_the_whole_plan(
+    lengths: list[tuple[int, int]], budget: int, seed: int, epoch: int, counted: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches_module, "COUNTED_KEYS", counted)
+        found = batches_of(lengths, budget, seed).epoch(epoch)
+    whole = planned_whole(lengths, budget, seed, epoch)
+    assert lists(found[::-1]) == whole[::-1]
+    assert lists(found) == whole and len(found) == len(whole)
+    assert lists(batches_of(lengths, budget, seed).epoch(epoch)[3:7]) == whole[3:7]
 
 
 def padding_share(lengths: list[tuple[int, int]], batches: list[list[int]]) -> float:

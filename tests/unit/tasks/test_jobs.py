@@ -13,6 +13,7 @@ from PIL import Image
 from heedful.errors import UserError
 from heedful.model_folder import load_model_folder, save_model_folder
 from heedful.models.families import FAMILIES
+from heedful.prepared.folder import Expected
 from heedful.tasks.declaration import resolve
 from heedful.tasks.job import Job, PreparedJob
 from heedful.tasks.registry import all_tasks
@@ -95,8 +96,8 @@ def _model_settings(family: str) -> dict[str, Any]:
     return {"width": 12, **own, **dict.fromkeys(stacks, STACK)}
 
 
-def prepare(job: Job, folder: Path, model_settings: dict[str, Any], expected_key: str | None = None) -> PreparedJob:
-    return job.prepare(folder, model_settings, lambda *_: None, expected_key)
+def prepare(job: Job, folder: Path, model_settings: dict[str, Any], expected: Expected | None = None) -> PreparedJob:
+    return job.prepare(folder, model_settings, lambda *_: None, expected)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case))
@@ -142,11 +143,11 @@ def test_a_model_to_start_from_that_is_missing_is_refused(prepared: Prepared, tm
 
 def test_what_is_prepared_is_used_again(prepared: Prepared) -> None:
     def written() -> dict[str, int]:
-        files = [each for each in prepared.folder.rglob("*") if each.is_file()]
+        files = [each for each in (prepared.folder / "prepared").rglob("*") if each.is_file()]
         return {str(each): each.stat().st_mtime_ns for each in files if each.suffix in (".npy", ".bin", ".json")}
 
     before = written()
-    again = prepare(prepared.job, prepared.folder, prepared.model_settings, prepared.data.key)
+    again = prepare(prepared.job, prepared.folder, prepared.model_settings, Expected(prepared.data.key))
     assert again.key == prepared.data.key and again.num_tokens == prepared.data.num_tokens > 0
     assert before and written() == before
     assert [each.value for each in again.choices()] == [each.value for each in prepared.data.choices()]
@@ -154,7 +155,7 @@ def test_what_is_prepared_is_used_again(prepared: Prepared) -> None:
 
 def test_data_of_another_key_is_refused(prepared: Prepared, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="changed since"):
-        prepare(prepared.job, tmp_path, prepared.model_settings, "another key")
+        prepare(prepared.job, tmp_path, prepared.model_settings, Expected("another key"))
 
 
 def test_an_epoch_is_a_function_of_its_number(prepared: Prepared) -> None:

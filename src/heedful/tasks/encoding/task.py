@@ -45,7 +45,7 @@ class EncoderTask:
     ) -> None:
         self.model, self.train, self.valid, self.settings, self.name = model, train, valid, settings, name
         self.batches = self._bucketed(train)
-        self.valid_batches = self._bucketed(valid).epoch(0)
+        self.valid_batches = list(self._bucketed(valid).epoch(0))
 
     def _bucketed(self, texts: Texts) -> BucketedBatches:
         lengths, settings = texts.lengths, self.settings
@@ -73,7 +73,7 @@ class EncoderTask:
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch; the indices go on counting from epoch to epoch, and so name it."""
-        return [indices + epoch * len(self.train.lengths) for indices in self.batches.epoch(epoch)]
+        return self.batches.epoch(epoch, numbered_from=epoch * len(self.train.lengths))
 
     def collate(self, indices: Indices) -> EncoderBatch:
         """Some texts as tensors on the model's device."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
-from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
 from heedful.prepared.held_out import content_digest, held_out_images
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
@@ -96,7 +96,7 @@ def prepare_images(
     folder: Path,
     shape: ImageShape,
     progress: OnProgress | None = None,
-    expected_key: str | None = None,
+    expected: Expected | None = None,
 ) -> PreparedImages:
     """Prepare images in a folder, or open what lies there if it came from the same content and shape."""
     throttled = ThrottledProgress(progress)
@@ -108,7 +108,7 @@ def prepare_images(
     def make(partial: Path, report: DataReport) -> dict[str, Any]:
         return _make(sources, partial, shape, report, throttled)
 
-    prepared = prepare_once(folder, Ingredients(files, names, choices), make, throttled, expected_key)
+    prepared = prepare_once(folder, Ingredients(files, names, choices), make, throttled, expected)
     return _open(prepared, shape, train.labels)
 
 

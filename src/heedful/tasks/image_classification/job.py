@@ -13,6 +13,7 @@ from heedful.config import from_dict, merge, to_dict
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.vision import Vision
+from heedful.prepared.folder import Expected
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.small_data import warning_of_few
 from heedful.settings.vision import PixelConfig, ScalingConfig, VisionConfig
@@ -100,7 +101,7 @@ class ImageData:
         return train, valid
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedImageJob:
         """Decode the images, made alike in size."""
         train, valid = self._sources()
@@ -111,7 +112,7 @@ class ImageData:
         shape = self._shape(train, model_settings, ThrottledProgress(progress))
         if base:
             shape = replace(shape, channels=base.model.channels)
-        data = prepare_images(train, valid, folder, shape, progress, expected_key)
+        data = prepare_images(train, valid, folder, shape, progress, expected)
         return PreparedImageJob(data, shape, valid is not None, self.augmentation, base, model_settings)
 
     def _shape(self, train: LabelledImages, settings: dict[str, Any], progress: ThrottledProgress) -> ImageShape:

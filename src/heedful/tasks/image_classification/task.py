@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.machine.devices import side_by_side
 from heedful.models.vision import Vision, normalise
+from heedful.prepared.batches import EvenBatches
 from heedful.tasks.classification_metrics import accuracy, confusion_matrix, macro_f1
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.image_classification.augmentation import Augmentation, AugmentationConfig
@@ -95,7 +96,7 @@ class ImageTask:
         random = np.random.PCG64([self.settings.seed, epoch])
         order = np.argsort(random.random_raw(len(train)), kind="stable")
         keys = epoch * len(self.data.classes) + train[order]
-        return np.split(keys, range(self.images_per_batch, len(keys), self.images_per_batch))
+        return EvenBatches(keys, self.images_per_batch)
 
     def collate(self, indices: Indices) -> ImageBatch:
         """Some training images, changed at random, as tensors on the model's device."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
-from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
 from heedful.prepared.held_out import SHARE, content_digest, held_out_keys
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.ragged import Ragged, RaggedFiles, RaggedWriter, token_dtype
@@ -99,7 +99,7 @@ def prepare_labels(
     folder: Path,
     options: LabelOptions,
     progress: OnProgress | None = None,
-    expected_key: str | None = None,
+    expected: Expected | None = None,
 ) -> PreparedLabels:
     """Prepare labelled texts in a folder, or open what lies there if it came from the same content and options."""
     throttled = ThrottledProgress(progress)
@@ -112,7 +112,7 @@ def prepare_labels(
     def make(partial: Path, report: DataReport) -> dict[str, Any]:
         return _Preparation(partial, options, report, throttled).make(corpora)
 
-    return _open(prepare_once(folder, ingredients, make, throttled, expected_key))
+    return _open(prepare_once(folder, ingredients, make, throttled, expected))
 
 
 def _warning_of_unseen(labels: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly
-from heedful.prepared.folder import spool_folder
+from heedful.prepared.folder import Expected, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.settings.encoder_only import EncoderOnlyConfig, Head
 from heedful.tasks.card import trained_card
@@ -66,7 +66,7 @@ class LabelData(TextJob):
         expand_files(self.data + self.valid_data)
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedLabelJob:
         """Split and encode the texts."""
         start = self.starting_model()
@@ -83,7 +83,7 @@ class LabelData(TextJob):
                 for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
             )
             assert train is not None
-            data = prepare_labels(train, valid, folder, options, progress, expected_key)
+            data = prepare_labels(train, valid, folder, options, progress, expected)
         return PreparedLabelJob(data, self.kind, valid is not None, start)
 
     def _row_options(self) -> RowOptions:

@@ -1,6 +1,6 @@
 """What language modeling tells of itself."""
 
-from heedful.tasks.declaration import ENCODING, FROM, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+from heedful.tasks.declaration import ENCODING, FROM, WEIGHTS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 
 HERE = "heedful.tasks.language_modeling"
 
@@ -13,6 +13,7 @@ TRAINING = Training(
     heedful train language-model --text 'corpus/*.txt.gz' --out my-gpt --budget 1h --preset language_small
     heedful train language-model --text book.txt --out my-xlnet --family xlnet
     heedful train language-model --text letters.txt --out my-letters --from my-gpt
+    heedful train language-model --text books.txt --text 'web/*.txt' --weights 1,2 --out my-gpt
     """,
     f"{HERE}.job:TextData",
     (
@@ -22,6 +23,7 @@ TRAINING = Training(
             multiple=True,
         ),
         Option(("--valid-text",), "Held-out text; without it a part is held out.", multiple=True),
+        WEIGHTS,
         Option(
             ("--document",),
             "What a document is, by default a file; no document sees another one.",

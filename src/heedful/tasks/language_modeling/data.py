@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
-from heedful.prepared.folder import Ingredients, PreparedFolder, prepare_once
-from heedful.prepared.held_out import held_out_text, no_text
+from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
+from heedful.prepared.held_out import HoldOut, held_out_text, no_text
+from heedful.prepared.mapped import mapped_numbers
 from heedful.prepared.progress import OnProgress, ThrottledProgress
-from heedful.prepared.ragged import mapped_numbers, token_dtype
+from heedful.prepared.ragged import token_dtype
 from heedful.prepared.small_data import FEW_CHARACTERS, warning_of_few
 from heedful.text.documents import Documents, TextPart
 from heedful.text.special_tokens import SpecialTokens
@@ -74,20 +75,22 @@ def prepare_text(
     folder: Path,
     options: TextOptions,
     progress: OnProgress | None = None,
-    expected_key: str | None = None,
+    expected: Expected | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> PreparedText:
     """Prepare text in a folder, or open what lies there if it came from the same content and options."""
     throttled = ThrottledProgress(progress)
     corpora = [train] if valid is None else [train, valid]
     files = [file for corpus in corpora for file in corpus.files]
-    choices = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options)]
+    choices: list[object] = [FORMAT, train.unit, [len(each.files) for each in corpora], vars(options)]
+    if train.files_per_corpus:
+        choices.append(train.files_per_corpus)
 
     def make(partial: Path, report: DataReport) -> dict[str, Any]:
         return _make(corpora, partial, report, options, throttled, tokenizer)
 
     ingredients = Ingredients.of_text(files, choices, tokenizer)
-    return _open(prepare_once(folder, ingredients, make, throttled, expected_key))
+    return _open(prepare_once(folder, ingredients, make, throttled, expected))
 
 
 def _open(prepared: PreparedFolder) -> PreparedText:
@@ -106,16 +109,22 @@ def _make(
     progress: ThrottledProgress,
     tokenizer: Tokenizer | None,
 ) -> dict[str, Any]:
-    characters, documents = _count(corpora[0], report, progress)
+    splits = [_split(each, report, progress, hold_out=len(corpora) == 1) for each in corpora[0].corpora()]
+    characters = sum(each.characters for each in splits)
     if characters == 0:
         raise UserError("The text files are empty: there is nothing to learn from.")
-    hold_out, held_out_by = (no_text, "given files") if len(corpora) > 1 else held_out_text(characters, documents)
-    tokenizer = tokenizer or _train_tokenizer(hold_out(corpora[0].parts(None)), characters, options, progress)
+    parts = (part for each in splits for part in each.parts())
+    tokenizer = tokenizer or _train_tokenizer(parts, characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
     sizes = {name: _TokenWriter(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
-    for part, held_out in hold_out(corpora[0].parts(None)):
-        sizes["valid" if held_out else "train"].add(part)
-        progress("encoding", sum(each.characters for each in sizes.values()), characters)
+    ends: list[int] = []
+    for split in splits:
+        for part, held_out in split.parts():
+            sizes["valid" if held_out else "train"].add(part)
+            progress("encoding", sum(each.characters for each in sizes.values()), characters)
+        for writer in sizes.values():
+            writer.end()
+        ends.append(sizes["train"].tokens)
     for corpus in corpora[1:]:
         for part in corpus.parts(report.hit):
             sizes["valid"].add(part)
@@ -125,8 +134,8 @@ def _make(
         if writer.tokens < 3:
             raise UserError(f"No text is left for {'training' if name == 'train' else 'validation'}: give more of it.")
     return {
-        "documents": documents,
-        "held_out_by": held_out_by,
+        "documents": sum(each.documents for each in splits),
+        "held_out_by": " or ".join(dict.fromkeys(each.held_out_by for each in splits)),
         "characters": sizes["train"].characters,
         "valid_characters": sizes["valid"].characters,
         "valid_bytes": sizes["valid"].bytes,
@@ -134,16 +143,33 @@ def _make(
         "unknown": sum(each.unknown for each in sizes.values()),
         "special_tokens": vars(tokenizer.special_tokens),
         "hits": dict(report.hits()),
+        **({"ends": ends} if corpora[0].files_per_corpus else {}),
     }
 
 
-def _count(corpus: Documents, report: DataReport, progress: ThrottledProgress) -> tuple[int, int]:
+@dataclass(frozen=True)
+class _Split:
+    """A corpus, how much it holds, and the part of it that is held out."""
+
+    corpus: Documents
+    characters: int
+    documents: int
+    hold_out: HoldOut
+    held_out_by: str
+
+    def parts(self) -> Iterator[tuple[TextPart, bool]]:
+        """All of its text, each part with whether it is held out."""
+        return self.hold_out(self.corpus.parts(None))
+
+
+def _split(corpus: Documents, report: DataReport, progress: ThrottledProgress, hold_out: bool) -> _Split:
     characters = documents = 0
     for part in corpus.parts(report.hit):
         characters += len(part.text)
         documents += part.ends
         progress("reading", characters, None)
-    return characters, documents
+    held_out = held_out_text(characters, documents) if hold_out else (no_text, "given files")
+    return _Split(corpus, characters, documents, *held_out)
 
 
 def _train_tokenizer(
@@ -195,9 +221,14 @@ class _TokenWriter:
         self.tokens += len(array)
         self._file.write(array.tobytes())
 
-    def close(self) -> None:
-        """Write what is left; a document whose end went elsewhere ends here."""
+    def end(self) -> None:
+        """Write what is left of a corpus; a document whose end went elsewhere ends here."""
         self._flush()
         if self._open:
             self._write([self._tokenizer.special_tokens.end])
+            self._open = False
+
+    def close(self) -> None:
+        """Write what is left, after which the file is complete."""
+        self.end()
         self._file.close()

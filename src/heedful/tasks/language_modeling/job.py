@@ -11,13 +11,15 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.xlnet import XLNet
-from heedful.prepared.folder import spool_folder
+from heedful.prepared.folder import Expected, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.tasks.job import Choice
 from heedful.tasks.language_modeling.data import PreparedText, TextOptions, TokenizerKind, prepare_text
 from heedful.tasks.language_modeling.permutation import PermutationTask
 from heedful.tasks.language_modeling.plain_text import PlainTextJob, PreparedPlainTextJob
 from heedful.tasks.language_modeling.task import LanguageTask
+from heedful.tasks.language_modeling.windows import MixedTexts
+from heedful.tasks.mixed_corpora import MixedCorpora, mixture_choice
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings, Task
 from heedful.tasks.text_job import OWN_VOCABULARY
@@ -28,7 +30,8 @@ from heedful.text.document_unit import DocumentUnit
 class TextData(PlainTextJob):
     """The text to learn from, and the text to measure on; a document is a file, or a line.
 
-    `from_model` is a model folder to go on from, whose vocabulary takes the place of `tokenizer`.
+    `from_model` is a model folder to go on from, whose vocabulary takes the place of `tokenizer`. With `weights`, every
+    name or pattern in `text` is a corpus of its own, and the corpora are mixed in these proportions.
     """
 
     learned_by: ClassVar = ("decoder_only", "xlnet")
@@ -39,9 +42,19 @@ class TextData(PlainTextJob):
     tokenizer: TokenizerKind = "subwords"
     from_model: str | None = None
     encoding: str | None = None
+    weights: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        """Raise a UserError for files that are missing, and for weights that do not go with them."""
+        super().check()
+        self.mixed()
+
+    def mixed(self) -> MixedCorpora | None:
+        """The names and weights of the corpora, if several are to be mixed."""
+        return None if self.weights is None else MixedCorpora(self.text, self.weights, "--text")
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedLanguageJob:
         """Split and encode the text."""
         start = self.starting_model()
@@ -51,8 +64,11 @@ class TextData(PlainTextJob):
         options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
         with spool_folder(folder) as spool:
             train, valid = self.documents(spool)
-            data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
-        return PreparedLanguageJob(data, self.tokenizer, self.document, start)
+            mixed = self.mixed()
+            train = replace(train, files_per_corpus=mixed.file_counts()) if mixed else train
+            data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
+        texts = MixedTexts(mixed, tuple(data.facts["ends"])) if mixed else None
+        return PreparedLanguageJob(data, self.tokenizer, self.document, start, texts)
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ class PreparedLanguageJob(PreparedPlainTextJob):
     kind: TokenizerKind
     document: DocumentUnit
     starts_from: StartingTextModel | None
+    mixed: MixedTexts | None = None
 
     @property
     def messages(self) -> list[str]:
@@ -94,13 +111,20 @@ class PreparedLanguageJob(PreparedPlainTextJob):
     def choices(self) -> list[Choice]:
         """What is known of the data."""
         of_characters = self.kind == "characters"
-        return self.text_choices(
+        mixture = self.mixed.of_tokens() if self.mixed else None
+        text, *others = self.text_choices(
             self.data.facts["held_out_by"], "characters of the text" if of_characters else OWN_VOCABULARY
         )
+        return [text, *mixture_choice(mixture, "token"), *others]
+
+    def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
+        """A README.md for the model folder."""
+        mixed = f" An epoch of its training had {self.mixed.of_tokens().in_words('token')}." if self.mixed else ""
+        return self.text_card(config, name, scores, mixed)
 
     def task(self, model: Any, learning: LearningSettings) -> Task[Any]:
         """Language modelling, as the training loop sees it: in the plain order, or in all of them."""
-        task = LanguageTask(model, self.data, model.config.width, learning)
+        task = LanguageTask(model, self.data, model.config.width, learning, self.mixed)
         return PermutationTask(model, task) if isinstance(model, XLNet) else task
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from heedful.models.xlnet import XLNet
 from heedful.tasks.cross_entropy import output_cross_entropy
-from heedful.tasks.language_modeling.task import Ids, LanguageTask, shuffled_windows
+from heedful.tasks.language_modeling.task import Ids, LanguageTask
+from heedful.tasks.language_modeling.windows import windows_of_epoch
 from heedful.tasks.task import Indices, Validation
 
 
@@ -131,11 +132,12 @@ class PermutationTask:
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """Segments that cover the text, numbered through all epochs, since each epoch reads them in other orders."""
-        starts = shuffled_windows(len(self.train), self.length, self.settings, epoch)
+        starts = windows_of_epoch(len(self.train), self.language.mixed, self.length, self.settings, epoch)
         return [epoch * len(self.train) + each for each in starts]
 
     def collate(self, indices: Indices) -> PermutationBatch:
         """Some segments as tensors on the model's device."""
+        self.language.pages.read(len(indices))
         epochs, starts = np.divmod(indices, len(self.train))
         seeds = [[self.settings.seed, int(epoch), int(start)] for epoch, start in zip(epochs, starts, strict=True)]
         ranks_BX = np.stack([draw_ranks(self.length, self.left_to_right, seed) for seed in seeds])

@@ -70,6 +70,10 @@ class PreparedPlainTextJob(PreparedTextJob):
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
+        return self.text_card(config, name, scores)
+
+    def text_card(self, config: ModelConfig, name: str, scores: dict[str, float], more: str = "") -> str:
+        """The same, with more to say of the text."""
         learned_from = f"{self.data.facts['characters']:,} characters of text"
-        details = f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}."
+        details = f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}.{more}"
         return trained_card(config, name, self.what, learned_from, details, scores)

@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.seam import DecodingModel
 from heedful.machine.devices import side_by_side
+from heedful.prepared.mapped import ResidentPages
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.language_modeling.data import PreparedText
+from heedful.tasks.language_modeling.windows import MixedTexts, windows_of_epoch
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, Answers, summarise_answers
 
@@ -98,24 +100,20 @@ def text_loss(model: CausalModel, text: Ids, tokens_per_batch: int) -> tuple[flo
     return sum(side_by_side(loss, batches, model.device)), len(text) - 1
 
 
-def shuffled_windows(num_tokens: int, length: int, settings: LearningSettings, epoch: int) -> list[Indices]:
-    """The starts of windows that cover a text, from another first place in each epoch, in random order, by batch."""
-    random = np.random.PCG64([settings.seed, epoch])
-    spare = (num_tokens - 1) % length
-    room = min(length, spare + length * ((num_tokens - 1) // length - 1) + 1)
-    first = int(random.random_raw() % room)
-    starts = np.arange(first, num_tokens - length, length)
-    starts = starts[np.argsort(random.random_raw(len(starts)), kind="stable")]
-    rows = max(1, settings.tokens_per_batch // length)
-    return np.split(starts, range(rows, len(starts), rows))
-
-
 class LanguageTask:
     """A text, the model that learns from it, and its validation."""
 
-    def __init__(self, model: CausalModel, data: PreparedText, width: int, settings: LearningSettings) -> None:
-        self.model, self.data, self.width, self.settings = model, data, width, settings
+    def __init__(
+        self,
+        model: CausalModel,
+        data: PreparedText,
+        width: int,
+        settings: LearningSettings,
+        mixed: MixedTexts | None = None,
+    ) -> None:
+        self.model, self.data, self.width, self.settings, self.mixed = model, data, width, settings, mixed
         self.train = data.train
+        self.pages = ResidentPages(self.train)
         self.length = min(model.max_length, len(self.train) - 1)
 
     @property
@@ -135,10 +133,11 @@ class LanguageTask:
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """Windows that cover the text, from another first place in each epoch, in random order."""
-        return shuffled_windows(len(self.train), self.length, self.settings, epoch)
+        return windows_of_epoch(len(self.train), self.mixed, self.length, self.settings, epoch)
 
     def collate(self, indices: Indices) -> LanguageBatch:
         """Some windows as tensors on the model's device."""
+        self.pages.read(len(indices))
         batch = collate_windows(self.train, indices, self.length, self.model.special_tokens.end)
         return batch.to(self.model.device)
 

@@ -12,7 +12,7 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly
-from heedful.prepared.folder import spool_folder
+from heedful.prepared.folder import Expected, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.tasks.encoding.task import EncoderTask
@@ -45,7 +45,7 @@ class MaskedTextData(PlainTextJob):
     encoding: str | None = None
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedMaskedJob:
         """Split and encode the text."""
         start = self.starting_model()
@@ -56,7 +56,7 @@ class MaskedTextData(PlainTextJob):
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
         with spool_folder(folder) as spool:
             train, valid = self.documents(spool)
-            data = prepare_text(train, valid, folder, options, progress, expected_key, tokenizer)
+            data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
         return PreparedMaskedJob(data, self, start)
 
 

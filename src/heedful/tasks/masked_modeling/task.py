@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from heedful.prepared.mapped import ResidentPages
 from heedful.tasks.encoding.batch import EncoderBatch, make_batch
 from heedful.tasks.labelling.data import NO_LABEL
 from heedful.tasks.padding import pad_rows
@@ -67,12 +68,14 @@ class MaskedTexts:
 
     def __init__(self, text: Ids, max_length: int, masking: Masking) -> None:
         self.text, self.masking = text, masking
+        self.pages = ResidentPages(text)
         self.starts, sizes = _pieces(text, masking.special_tokens.end, max_length - 2)
         # The class token and the separator come on top.
         self.lengths: NDArray[np.int32] = (sizes + 2).astype(np.int32)
 
     def batch(self, indices: Indices, epoch: int) -> EncoderBatch:
         """Some pieces as tensors, with other tokens hidden in each epoch."""
+        self.pages.read(len(indices))
         special = self.masking.special_tokens
         shown: list[Ids] = []
         wanted: list[Ids] = []

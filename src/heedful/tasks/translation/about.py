@@ -1,6 +1,17 @@
 """What translation tells of itself."""
 
-from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
+from heedful.tasks.declaration import (
+    ENCODING,
+    FROM,
+    ROWS,
+    WEIGHTS,
+    Demo,
+    Evaluation,
+    Option,
+    TaskDeclaration,
+    Training,
+    Verb,
+)
 
 HERE = "heedful.tasks.translation"
 SIDE_ENCODINGS = (
@@ -17,6 +28,7 @@ TRAINING = Training(
     heedful train translation --tsv pairs.tsv.gz --out en-de --budget 30m
     heedful train translation --tsv ours.tsv --out ours --from en-de --epochs 3
     heedful train translation --source 'p*.en.gz' --target 'p*.de.gz' --out big --preset translation_base
+    heedful train translation --tsv ours.tsv --tsv 'web*.tsv' --weights 1,3 --out en-de
     """,
     f"{HERE}.job:TranslationData",
     (
@@ -30,6 +42,7 @@ TRAINING = Training(
         Option(("--valid-source",), "Held-out source text; without it a part is held out.", multiple=True),
         Option(("--valid-target",), "Held-out target text.", multiple=True),
         Option(("--valid-tsv",), "Held-out pairs as TSV.", multiple=True),
+        WEIGHTS,
         Option(("--source-language",), "Read from the file names (train.en.gz) if not given.", "CODE"),
         Option(("--target-language",), "Likewise.", "CODE"),
         ENCODING,

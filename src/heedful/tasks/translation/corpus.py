@@ -41,6 +41,7 @@ class RawPairs:
     missing: tuple[int, ...] = ()  # places of rows with fewer than two columns
     faults: Mapping[int, Rule] = field(default_factory=dict)  # places of rows to be left out for another reason
     lines: tuple[int, ...] | None = None  # the line that each begins on, where that is not one after the other
+    group: int = 0  # the number of their files in the corpus
 
     def line(self, offset: int) -> int:
         """The number of the line on which a pair begins."""
@@ -49,12 +50,16 @@ class RawPairs:
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """Sentence pairs in files: (source, target) couples of aligned files, or single table files."""
+    """Sentence pairs in files: (source, target) couples of aligned files, or single table files.
+
+    Where several corpora are to be mixed, `groups_per_corpus` tells how many groups of files each of them has.
+    """
 
     groups: tuple[tuple[CorpusFile, ...], ...]
     source_language: str | None
     target_language: str | None
     row_options: RowOptions = RECOGNISED
+    groups_per_corpus: tuple[int, ...] = ()
 
     @classmethod
     def from_files(
@@ -151,12 +156,13 @@ class ParallelCorpus:
     def blocks(self) -> Iterator[RawPairs]:
         """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
         layouts = self._layouts()
-        for group in self.groups:
+        for number, group in enumerate(self.groups):
             if len(group) > 1:
-                yield from _aligned_blocks(*group)
-                continue
-            layout = layouts[group[0].shown_name]
-            yield from (_tsv_blocks if layout.is_usual(self.wanted) else _row_blocks)(group[0], layout)
+                blocks = _aligned_blocks(*group)
+            else:
+                layout = layouts[group[0].shown_name]
+                blocks = (_tsv_blocks if layout.is_usual(self.wanted) else _row_blocks)(group[0], layout)
+            yield from (replace(block, group=number) for block in blocks)
 
 
 def _listed(files: list[str]) -> str:

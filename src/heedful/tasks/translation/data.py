@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
-from heedful.prepared.folder import FactsLayout, Ingredients, PreparedFolder, prepare_once, spool_folder
+from heedful.prepared.folder import Expected, FactsLayout, Ingredients, PreparedFolder, prepare_once, spool_folder
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.fates import Fate, decide_fates, read_keys
@@ -75,13 +76,13 @@ def prepare_translation(
     options: PrepareOptions,
     progress: OnProgress | None = None,
     tokenizer: Tokenizer | None = None,
-    expected_key: str | None = None,
+    expected: Expected | None = None,
 ) -> PreparedTranslation:
     """Prepare a corpus in a folder, or open what lies there if it came from the same content and options.
 
     Without a validation corpus a part is held out; without a tokenizer one is trained. Next to the prepared
-    data, `data-report.jsonl` lists every pair that was changed or left out. With `expected_key`, data of another
-    key than that is refused.
+    data, `data-report.jsonl` lists every pair that was changed or left out. Other data than
+    expected is refused.
     """
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
         raise UserError("Standard input can give the training or the validation pairs, not both.")
@@ -95,7 +96,7 @@ def prepare_translation(
             return _Preparation(corpora, partial, options, report, throttled).make(tokenizer)
 
         ingredients = _ingredients(corpora, options, tokenizer)
-        prepared = prepare_once(folder, ingredients, make, throttled, expected_key, _LAYOUT)
+        prepared = prepare_once(folder, ingredients, make, throttled, expected, _LAYOUT)
     tokenizer = tokenizer or Tokenizer.load(prepared.path / "tokenizer.json")
     train, valid = (PreparedPairs(prepared.path / part, tokenizer) for part in ("train", "valid"))
     return PreparedTranslation(train, valid, tokenizer, DataSummary.from_dict(prepared.facts), prepared)
@@ -105,7 +106,8 @@ def _ingredients(corpora: list[ParallelCorpus], options: PrepareOptions, tokeniz
     sizes = [[len(group) for group in corpus.groups] for corpus in corpora]
     files = [file for corpus in corpora for file in corpus.files]
     layouts = [layout.choices() for corpus in corpora for layout in corpus.layouts().values()]
-    return Ingredients.of_text(files, [FORMAT, sizes, asdict(options)], tokenizer, layouts)
+    mixed = [corpora[0].groups_per_corpus] if corpora[0].groups_per_corpus else []
+    return Ingredients.of_text(files, [FORMAT, sizes, asdict(options), *mixed], tokenizer, layouts)
 
 
 class _Preparation:
@@ -132,7 +134,8 @@ class _Preparation:
             closing(PairsWriter(self.partial / "train", tokenizer.vocabulary_size)) as train,
             closing(PairsWriter(self.partial / "valid", tokenizer.vocabulary_size)) as valid,
         ):
-            encoder.encode_train(self.corpora[0], fates, {Fate.TRAIN: train, Fate.HELD_OUT: valid}, self.train_log)
+            writers = {Fate.TRAIN: train, Fate.HELD_OUT: valid}
+            pairs_per_group = encoder.encode_train(self.corpora[0], fates, writers, self.train_log)
             for valid_corpus in self.corpora[1:]:
                 encoder.encode_valid(valid_corpus, valid, self.valid_log)
         counts = self.train_log.counts()
@@ -141,9 +144,22 @@ class _Preparation:
         self._require(valid.num_pairs, "for validation", valid_counts or counts)
         layouts = tuple(line for corpus in self.corpora for line in read_as(corpus.layouts(), corpus.wanted))
         sizes = train.num_pairs, valid.num_pairs, train.num_tokens, tokenizer.vocabulary_size
-        summary = DataSummary(counts, valid_counts, *sizes, layouts).to_dict()
+        mixed = self._pairs_per_corpus(pairs_per_group)
+        summary = DataSummary(counts, valid_counts, *sizes, layouts, mixed).to_dict()
         self.report.finish(summary)
         return summary
+
+    def _pairs_per_corpus(self, pairs_per_group: list[int]) -> tuple[int, ...]:
+        """The training pairs of each corpus, if several are to be mixed; each must have some."""
+        corpus, pairs = self.corpora[0], iter(pairs_per_group)
+        found = tuple(sum(islice(pairs, groups)) for groups in corpus.groups_per_corpus)
+        if 0 in found:
+            name = corpus.groups[sum(corpus.groups_per_corpus[: found.index(0)])][0].shown_name
+            raise UserError(
+                f"No pair of {name} is left for training, so that it cannot be mixed with others: leave it out, or "
+                f"give more of it. {self.report.path} lists each line and its rule."
+            )
+        return found
 
     def _decide(self, tokenizer: Tokenizer | None) -> tuple[npt.NDArray[np.uint8], Tokenizer]:
         """The fate of each clean training pair, and the tokenizer: a given one, or one that is learned."""

@@ -10,10 +10,13 @@ import torch
 
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
+from heedful.prepared.folder import Expected
+from heedful.prepared.mixture import Mixture
 from heedful.prepared.progress import OnProgress
 from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.card import trained_card
 from heedful.tasks.job import Choice
+from heedful.tasks.mixed_corpora import MixedCorpora, mixture_choice
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.tasks.task import LearningSettings
 from heedful.tasks.text_job import OWN_VOCABULARY, PreparedTextJob, TextJob
@@ -33,6 +36,8 @@ class TranslationData(TextJob):
     `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files,
     `source_encoding` and `target_encoding` those of one side of aligned files. `columns` (such
     as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
+    With `weights`, every name or pattern in `source` and its counterpart in `target` (or in `tsv`) is a corpus of its
+    own, and the corpora are mixed in these proportions.
     """
 
     learned_by: ClassVar = ("encoder_decoder", "recurrent")
@@ -54,6 +59,7 @@ class TranslationData(TextJob):
     columns: str | None = None
     header: bool | None = None
     delimiter: str | None = None
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         take_file_names(self, "source", "target", "tsv", "valid_source", "valid_target", "valid_tsv")
@@ -68,7 +74,7 @@ class TranslationData(TextJob):
         self._corpora()
 
     def prepare(
-        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected_key: str | None
+        self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedTranslationJob:
         """Clean, split and encode the pairs."""
         corpus, valid = self._corpora()
@@ -76,16 +82,25 @@ class TranslationData(TextJob):
         start = self.starting_model()
         tokenizer = start.tokenizer() if start else None
         options = PrepareOptions(None if start else model_settings.get("vocabulary_size"), longest)
-        data = prepare_translation(corpus, valid, folder, options, progress, tokenizer, expected_key)
+        data = prepare_translation(corpus, valid, folder, options, progress, tokenizer, expected)
         languages = (corpus.source_language, corpus.target_language)
         if start and languages == (None, None):
             languages = (start.config.source_language, start.config.target_language)
-        return PreparedTranslationJob(data, languages, valid is not None, start)
+        return PreparedTranslationJob(data, languages, valid is not None, start, self.mixed())
+
+    def mixed(self) -> MixedCorpora | None:
+        """The names and weights of the corpora, if several are to be mixed."""
+        if self.weights is None:
+            return None
+        option, names = ("--tsv", self.tsv) if self.tsv else ("--source with its --target", self.source)
+        return MixedCorpora(names, self.weights, option)
 
     def _corpora(self) -> tuple[ParallelCorpus, ParallelCorpus | None]:
         corpus = self._corpus("source", "target", "tsv")
         if corpus is None:
             raise UserError("no data: give --source and --target, or --tsv")
+        if mixed := self.mixed():
+            corpus = replace(corpus, groups_per_corpus=mixed.file_counts(self.target))
         valid = self._corpus("valid_source", "valid_target", "valid_tsv")
         if valid:  # a header may call its columns by the languages that the other files are named after
             valid = replace(
@@ -121,6 +136,11 @@ class PreparedTranslationJob(PreparedTextJob):
     languages: tuple[str | None, str | None]
     has_valid_files: bool
     starts_from: StartingTextModel | None
+    mixed: MixedCorpora | None = None
+
+    def mixture(self, seed: int = 0) -> Mixture | None:
+        """How often an epoch has each pair, if corpora are mixed."""
+        return self.mixed.mixture(self.data.summary.pairs_per_corpus, seed) if self.mixed else None
 
     @property
     def messages(self) -> list[str]:
@@ -154,13 +174,14 @@ class PreparedTranslationJob(PreparedTextJob):
         held_out = "given files" if self.has_valid_files else "by content hash"
         return [
             Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
+            *mixture_choice(self.mixture(), "pair"),
             Choice("held-out pairs", f"{len(self.data.valid):,}", held_out),
             self.vocabulary_choice(f"joint {OWN_VOCABULARY}"),
         ]
 
     def task(self, model: TranslationModel, learning: LearningSettings) -> TranslationTask:
         """Translation, as the training loop sees it."""
-        return TranslationTask(model, self.data, learning)
+        return TranslationTask(model, self.data, learning, self.mixture(learning.seed))
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
@@ -179,5 +200,7 @@ class PreparedTranslationJob(PreparedTextJob):
             f"{config.training_lines}; longer texts are translated by their sentences. "
             "BLEU is with greedy search, on at most 200 held-out pairs."
         )
+        if mixture := self.mixture():
+            details += f" An epoch of its training had {mixture.in_words('pair')}."
         what, learned_from = f"A model that translates {source} to {target}", f"{len(self.data.train):,} sentence pairs"
         return trained_card(config, name, what, learned_from, details, scores)

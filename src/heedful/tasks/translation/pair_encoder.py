@@ -31,9 +31,13 @@ class PairEncoder:
 
     def encode_train(
         self, corpus: ParallelCorpus, fates: npt.NDArray[np.uint8], writers: dict[Fate, PairsWriter], log: PairLog
-    ) -> None:
-        """Write each clean pair where its fate sends it; what the survey logged is not logged again."""
+    ) -> list[int]:
+        """Write each clean pair where its fate sends it; what the survey logged is not logged again.
+
+        Gives the number of training pairs of each group of files.
+        """
         done = 0
+        counts = [0] * len(corpus.groups)
         for block in corpus.blocks():
             cleaned = clean_pairs(block.sources, block.targets, block.missing, block.faults)
             block_fates = fates[done : done + len(cleaned.sources)]
@@ -47,9 +51,11 @@ class PairEncoder:
                 kept &= self._even_enough(block, cleaned.offsets[chosen], lengths, kept, log)
                 for fate, writer in writers.items():
                     writer.write(ids, lengths, kept & (block_fates[chosen] == fate))
+                counts[block.group] += int((kept & (block_fates[chosen] == Fate.TRAIN)).sum())
             self._progress("encoding", done, len(fates))
         if done != len(fates):
             raise UserError(FILES_CHANGED)
+        return counts
 
     def encode_valid(self, corpus: ParallelCorpus, writer: PairsWriter, log: PairLog) -> None:
         """Clean and write all pairs of given validation files, repeated and uneven ones included."""

@@ -36,16 +36,21 @@ class DataSummary:
     train_tokens: int
     vocabulary_size: int
     read_as: tuple[str, ...] = ()  # how table files are laid out, if not as TSV usually is
+    pairs_per_corpus: tuple[int, ...] = ()  # the training pairs of each corpus, if several are to be mixed
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
+        """Plain values for JSON; corpora are mentioned only where there are several to be mixed."""
+        values = asdict(self)
+        if not self.pairs_per_corpus:
+            del values["pairs_per_corpus"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "DataSummary":
         """The summary that to_dict gave."""
         counts = {part: values[part] and CorpusCounts(**values[part]) for part in ("train_files", "valid_files")}
-        return cls(**{**values, **counts, "read_as": tuple(values["read_as"])})
+        tuples = {name: tuple(values.get(name, ())) for name in ("read_as", "pairs_per_corpus")}
+        return cls(**{**values, **counts, **tuples})
 
 
 class PairLog:

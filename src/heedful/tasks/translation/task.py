@@ -20,6 +20,7 @@ from heedful.errors import not_numbers
 from heedful.machine.devices import side_by_side
 from heedful.models.memory_plan import DecodingMemory
 from heedful.prepared.batches import BucketedBatches
+from heedful.prepared.mixture import Mixture
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.padding import pad_rows
 from heedful.tasks.task import Indices, LearningSettings, Validation
@@ -195,16 +196,21 @@ SHOWN_EXAMPLES = 3
 class TranslationTask:
     """Sentence pairs, the model that learns from them, and its validation."""
 
-    def __init__(self, model: TranslationModel, data: PreparedTranslation, settings: LearningSettings) -> None:
+    def __init__(
+        self,
+        model: TranslationModel,
+        data: PreparedTranslation,
+        settings: LearningSettings,
+        mixture: Mixture | None = None,
+    ) -> None:
         self.model, self.data, self.settings = model, data, settings
         train, valid = data.train, data.valid
         # One more than the ids: the end token.
         self.batches = BucketedBatches(
-            train.source_lengths + 1, train.target_lengths + 1, settings.tokens_per_batch, settings.seed
+            train.source_lengths + 1, train.target_lengths + 1, settings.tokens_per_batch, settings.seed, mixture
         )
-        self.valid_batches = BucketedBatches(
-            valid.source_lengths + 1, valid.target_lengths + 1, settings.tokens_per_batch, settings.seed
-        ).epoch(0)
+        valid_lengths = valid.source_lengths + 1, valid.target_lengths + 1
+        self.valid_batches = list(BucketedBatches(*valid_lengths, settings.tokens_per_batch, settings.seed).epoch(0))
 
     @property
     def width(self) -> int:

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from heedful.errors import UserError
+from heedful.prepared.folder import Expected
 from heedful.prepared.held_out import held_out_images
 from heedful.prepared.progress import ThrottledProgress
 from heedful.tasks.image_classification.data import (
@@ -104,7 +105,7 @@ def test_changed_images_are_noticed(folder: Path, tmp_path: Path) -> None:
     data = prepare_images(ImageFolder.open(str(folder)), None, tmp_path, SHAPE)
     (folder / "cat" / "0.png").rename(folder / "dog" / "moved.png")
     with pytest.raises(UserError, match="have changed"):
-        prepare_images(ImageFolder.open(str(folder)), None, tmp_path, SHAPE, expected_key=data.key)
+        prepare_images(ImageFolder.open(str(folder)), None, tmp_path, SHAPE, expected=Expected(data.key))
 
 
 def test_statistics_are_those_of_numpy() -> None:
