@@ -67,7 +67,7 @@ def inspect(
             raise UserError("--training looks at a run: it takes no text, --target, --image, --resolution or --json")
         from heedful.inspection.run.training_page import training_page
 
-        _write(training_page(Path(model)), place)
+        write_page(training_page(Path(model)), place)
         return
     if not has_torch():
         raise torch_missing("looking into attention")
@@ -80,13 +80,13 @@ def inspect(
             raise UserError("--resolution is the size of an image: give --image FILE too")
         maps = _text_maps(model, given, target, device)
     if not as_json:
-        _write(maps.html(), place)
+        write_page(maps.html(), place)
         return
     data = json.dumps(maps.to_json(), ensure_ascii=False)
     if out is None:
         click.echo(data)
     else:
-        _write(data + "\n", place)
+        write_page(data + "\n", place)
 
 
 def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:
@@ -120,7 +120,8 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
     return pipeline.attention(image, size)
 
 
-def _write(content: str, out: Path) -> None:
+def write_page(content: str, out: Path) -> None:
+    """Write a page, or its data, in one step, and say where it went."""
     from heedful.files import replacing
 
     with replacing(out) as file:

@@ -54,6 +54,15 @@ def _patched(pipeline: Own, patches: Mapping[str, Patch]) -> tuple[Own, Any]:
     return changed, made
 
 
+def computed_with(pipeline: Own, patches: Mapping[str, Patch]) -> Own:
+    """The pipeline with those of the patches whose tensors its model can compute; itself, if there are none."""
+    from heedful.inspection.trace.tapping import point_names
+
+    known = point_names(traced_network(pipeline))
+    there = {name: patch for name, patch in patches.items() if name in known}
+    return _patched(pipeline, there)[0] if there else pipeline
+
+
 def traced_network(pipeline: Any) -> Any:
     """The torch model of a pipeline, without patches."""
     from heedful.tasks.engines import torch_network

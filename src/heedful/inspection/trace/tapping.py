@@ -243,3 +243,8 @@ def tapped_view(model: Model, tap: Tap) -> tuple[Model, list[str]]:
     tapping = Tapping(view, tap)
     tapping.install()
     return view, tapping.names
+
+
+def point_names(model: nn.Module) -> set[str]:
+    """The names of all points of a model."""
+    return set(tapped_view(model, lambda _, tensor: tensor)[1])
