@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -112,4 +111,4 @@ def explained(pipeline: Any, given: Any, switches: Switches | None = None, **opt
 def switches_of(given: Mapping[str, Any]) -> Switches:
     """Switches as a client sends them."""
     head = given.get("head_off")
-    return Switches(**{**given, "head_off": None if head is None else (str(head[0]), head[1])})
+    return Switches(**{**given, "head_off": None if head is None else (head["attention"], head["head"])})

@@ -82,7 +82,7 @@ export class MatrixPicture {
     this.outlines(context, ink);
   }
 
-  // What a mask hides is crossed out, and what is not written yet is not there.
+  // What a mask hides is crossed out, and what is not written yet is faint.
   hidden(context, ink) {
     const { values, height, width } = this.sheet;
     context.strokeStyle = ink;
@@ -97,8 +97,12 @@ export class MatrixPicture {
     context.stroke();
     context.globalAlpha = 1;
     const written = this.writtenRows();
-    const top = this.top + written * this.rowHeight;
-    if (written < height) context.clearRect(0, top, this.left + this.cellWidth * width, (height - written) * this.rowHeight);
+    if (written === height) return;
+    context.globalCompositeOperation = "destination-out";
+    context.globalAlpha = 0.86;
+    context.fillRect(this.left, this.top + written * this.rowHeight, this.cellWidth * width, (height - written) * this.rowHeight);
+    context.globalCompositeOperation = "source-over";
+    context.globalAlpha = 1;
   }
 
   writtenRows() {
@@ -111,9 +115,10 @@ export class MatrixPicture {
     const { rows, columns } = this.sheet;
     const followed = this.followed();
     Object.assign(context, { fillStyle: ink, textAlign: "right", textBaseline: "middle" });
-    rows.slice(0, this.writtenRows()).forEach((name, place) => {
+    const written = this.writtenRows();
+    rows.forEach((name, place) => {
       context.font = place === followed ? `600 ${this.font}` : this.font;
-      context.globalAlpha = place === followed ? 1 : 0.65;
+      context.globalAlpha = place === followed ? 1 : place < written ? 0.65 : 0.25;
       context.fillText(cut(name), this.left - GAP, this.top + (place + 0.5) * this.rowHeight);
     });
     context.font = this.font;

@@ -55,7 +55,7 @@ export class SwitchPanel {
 
   setHead() {
     const attention = this.attention();
-    this.set({ head_off: this.headOff.checked && attention ? [attention, this.state.values.head] : null });
+    this.set({ head_off: this.headOff.checked && attention ? { attention, head: this.state.values.head } : null });
   }
 
   swap() {

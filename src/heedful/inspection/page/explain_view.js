@@ -13,7 +13,8 @@ import { followPage } from "./page_changes.js";
 export function showExplanation(place, plain, { compute = null } = {}) {
   const first = new ExplainDocument(plain);
   const opened = first.parts.find((part) => part.block) ?? first.parts[0];
-  const state = new ExplainState({ part: opened.name, head: 0, token: 0, step: 0 });
+  const last = Math.max(0, first.tokens(first.plain.written ?? "").length - 1);
+  const state = new ExplainState({ part: opened.name, head: 0, token: 0, step: last });
   const view = element("div", { class: "explain-view" });
   const stage = element("div", { class: "explain-stage" });
   const context = { explained: first, before: null, state, view };

@@ -42,7 +42,7 @@ class Patches:
         found = self._placed(point, patch, tensor) if isinstance(patch, Tensor) else patch(tensor.clone())
         if not isinstance(found, Tensor) or found.shape != tensor.shape:
             raise UserError(
-                f"the patch of {point.name} gives {_size(found)}, but must give {_size(tensor)}, the axes {point.letters}"
+                f"the patch of {point.name} gives {_size(found)}, but must give {_size(tensor)}, its {point.letters}"
             )
         return found.to(tensor)
 

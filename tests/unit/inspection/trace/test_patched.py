@@ -35,7 +35,7 @@ def test_own_tensors_put_back_give_the_same_answer(case) -> None:
 
 
 def test_translating_without_a_head_is_translating_without_its_columns(make_case) -> None:
-    """A head that gives zeros is the same as an output projection without its columns, in a search over whole hypotheses."""
+    """A head that gives zeros is the same as an output projection without its columns, in a whole search."""
     pipeline, cut = make_case("encoder-decoder").pipeline, make_case("encoder-decoder").pipeline
 
     def without_first_head(mixed_BHTV: torch.Tensor) -> torch.Tensor:

@@ -117,8 +117,7 @@ class Recomputed:
         powers = (scores - scores.amax(-1, keepdim=True)).exp()
         weights = self.check(f"{name}.weights", powers / powers.sum(-1, keepdim=True))
         mixed = self.check(f"{name}.mixed", torch.einsum("bhts,bhsv->bhtv", weights, value))
-        joined = self.check(f"{name}.joined", torch.cat(mixed.unbind(1), dim=-1))
-        return joined
+        return self.check(f"{name}.joined", torch.cat(mixed.unbind(1), dim=-1))
 
     def residual(self, name: str, x: Tensor, sublayer) -> Tensor:
         residual = self.model.get_submodule(name)
