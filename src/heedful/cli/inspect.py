@@ -78,13 +78,13 @@ def inspect(
             raise UserError("--resolution is the size of an image: give --image FILE too")
         maps = _text_maps(model, given, target, device)
     if not as_json:
-        _write(maps.html(), place)
+        write_page(maps.html(), place)
         return
     data = json.dumps(maps.to_json(), ensure_ascii=False)
     if out is None:
         click.echo(data)
     else:
-        _write(data + "\n", place)
+        write_page(data + "\n", place)
 
 
 def _write_training(folder: Path, place: Path) -> None:
@@ -94,7 +94,7 @@ def _write_training(folder: Path, place: Path) -> None:
     from heedful.inspection.run.training_page import training_page
 
     run = read_run(folder)
-    _write(training_page(run), place)
+    write_page(training_page(run), place)
     if times := step_times(run):
         tell(times.in_words())
 
@@ -130,7 +130,8 @@ def _image_maps(model: str, image: str, resolution: str | None, device: str) -> 
     return pipeline.attention(image, size)
 
 
-def _write(content: str, out: Path) -> None:
+def write_page(content: str, out: Path) -> None:
+    """Write a page, or its data, in one step, and say where it went."""
     from heedful.files import replacing
 
     with replacing(out) as file:

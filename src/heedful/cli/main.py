@@ -32,6 +32,7 @@ VERBS = {
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",
     "inspect": "Draw what a model attends to, or how its training went.",
+    "explain": "Follow a token through a model, step by step.",
     "shortlist": "Let translation compute only the subwords that a sentence calls for.",
     "score": "Give the log-probability of given translations.",
     "serve": "Serve models over HTTP: an API and a web page.",

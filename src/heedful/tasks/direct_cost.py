@@ -46,6 +46,18 @@ def size_of_attention(pipeline: Any, text: str, options: dict[str, Any]) -> int:
     return FLOAT_BYTES * check_weights(weights)
 
 
+def size_of_explanation(pipeline: Any, text: str, options: dict[str, Any]) -> int:
+    """Bytes of all tensors of a computation, and of the weights among them, which must not be too many."""
+    read = _length(pipeline, text) + _length(pipeline, options.get("target") or "")
+    return size_of_attention(pipeline, text, options) + read * int(pipeline.config.model.activation_bytes())
+
+
+def size_of_image_explanation(pipeline: Any, image: str, options: dict[str, Any]) -> int:
+    """The same of an image."""
+    patches = num_patches(pipeline, options) * int(pipeline.config.model.activation_bytes())
+    return size_of_image_attention(pipeline, image, options) + patches
+
+
 def size_of_image_attention(pipeline: Any, image: str, options: dict[str, Any]) -> int:
     """Bytes of the weights between the patches of an image, which must not be too many."""
     return FLOAT_BYTES * check_weights(_heads(pipeline.config.model.stack) * num_patches(pipeline, options) ** 2)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.declaration import Options, resolve
-from heedful.tasks.direct_cost import check_weights, size_of_attention, work_of_a_turn
+from heedful.tasks.direct_cost import check_weights, size_of_attention, size_of_explanation, work_of_a_turn
 from heedful.tasks.registry import all_verbs
 from heedful.tasks.remarks import remarks
 
@@ -53,4 +54,22 @@ def attention_document(maps: Any, found: list[str]) -> bytes:
     return json.dumps({**maps.to_json(), "remarks": found}).encode()
 
 
+def _explain(pipeline: Any, texts: list[str], options: Options) -> list[bytes]:
+    answers = []
+    for text in texts:
+        with remarks() as found:
+            page = explained_with(pipeline, text, options["switches"], target=options["target"])
+        answers.append(json.dumps({**page, "remarks": [f"the text {remark}" for _, remark in found]}).encode())
+    return answers
+
+
+@needs_torch("following a computation")
+def explained_with(pipeline: Any, given: Any, switches: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    """The document of the page that explains a computation, with switches as a client sends them."""
+    from heedful.tasks.explaining import explained, switches_of
+
+    return explained(pipeline, given, switches_of(switches), **options).to_json()
+
+
 ATTENTION = DirectVerb(_attention, False, size_of_attention, work_of_a_turn)
+EXPLAIN = DirectVerb(_explain, False, size_of_explanation, work_of_a_turn)

@@ -44,6 +44,10 @@ def torch_network(pipeline: Any) -> Any:
     """The torch model of a pipeline, which is loaded at the first call where the engine computes."""
     network = pipeline.model
     if not isinstance(network, CoreModel):
+        if has_torch():
+            from heedful.tasks.patched_network import refuse_patched
+
+            refuse_patched(network)
         return network
     if network.torch_network is None:
         if not has_torch():

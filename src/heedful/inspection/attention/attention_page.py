@@ -10,6 +10,8 @@ from heedful.inspection.standalone_page import page_file, standalone_page
 # The viewer's modules, each after those that it imports.
 VIEWER_MODULES = (
     "attention_elements.js",
+    "packing.js",
+    "page_changes.js",
     "attention_document.js",
     "attention_selection.js",
     "attention_colours.js",
@@ -29,7 +31,7 @@ VIEWER_STYLES = ("attention_view.css", "attention_maps.css")
 def attention_page(document: dict[str, Any]) -> str:
     """The page for an attention document."""
     title = f"Attention of {document['model'] or 'a model'}"
-    styles, modules = (*VIEWER_STYLES, "attention_page.css"), (*VIEWER_MODULES, "attention_page.js")
+    styles, modules = (*VIEWER_STYLES, "attention_page.css"), (*VIEWER_MODULES, "page_theme.js", "attention_page.js")
     body = page_file("attention_page.html").replace("<!-- title -->", html.escape(title))
     return standalone_page(title, styles, modules, document, body)
 

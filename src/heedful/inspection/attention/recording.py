@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMap, Kind
+from heedful.inspection.views import view_of
 from heedful.layers.attention import Attend, AttentionLayer, Score, attention_weights
 from heedful.layers.relative_attention import RelativeAttention
 from heedful.machine.devices import flushed_denormals, one_thread
@@ -47,8 +47,7 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
 
     The model itself is left as it is, so that others may go on using it.
     """
-    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    view = copy.deepcopy(model, shared).eval()
+    view = view_of(model)
     recorders = {}
     for name, module in view.named_modules():
         if isinstance(module, AttentionLayer):

@@ -1,5 +1,7 @@
 // The data of the view: sequences, maps and rollouts, whose weights are unpacked when they are first looked at.
 
+import { valuesOfCodes } from "./packing.js";
+
 const KIND_NAMES = {
   encoder: "Encoder",
   decoder: "Decoder",
@@ -9,11 +11,6 @@ const KIND_NAMES = {
   image: "Patches",
 };
 
-// As in weights.py: 13 bits in two of 91 characters.
-const ALPHABET = Array.from({ length: 94 }, (_, place) => String.fromCharCode(33 + place)).filter(
-  (letter) => !'"<\\'.includes(letter),
-);
-const BITS = 13;
 // 0, then 900 mantissas for each exponent.
 const MANTISSAS = 900;
 const EXPONENTS = 21;
@@ -113,33 +110,7 @@ function ofHead(all, head, size) {
 
 async function unpackedValues(entry) {
   if (!entry.packed) return Float32Array.from(entry.weights.flat(Infinity));
-  const stream = new Blob([packedBytes(entry.packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const count = planes.length / 2;
-  const values = new Float32Array(count);
-  const table = weightsOfCodes();
-  for (let place = 0; place < count; place += 1) values[place] = table[planes[place] | (planes[count + place] << 8)];
-  return values;
-}
-
-function packedBytes({ bytes, text }) {
-  const places = new Uint8Array(128);
-  ALPHABET.forEach((letter, place) => (places[letter.charCodeAt(0)] = place));
-  const found = new Uint8Array(bytes);
-  let bits = 0;
-  let waiting = 0;
-  let place = 0;
-  for (let index = 0; index < text.length; index += 2) {
-    const pair = places[text.charCodeAt(index)] * ALPHABET.length + places[text.charCodeAt(index + 1)];
-    bits = (bits << BITS) | pair;
-    waiting += BITS;
-    while (waiting >= 8 && place < bytes) {
-      waiting -= 8;
-      found[place++] = (bits >> waiting) & 255;
-    }
-    bits &= (1 << waiting) - 1;
-  }
-  return found;
+  return valuesOfCodes(entry.packed, weightsOfCodes());
 }
 
 let weightTable = null;

@@ -7,6 +7,7 @@ import { outputsPanel } from "./attention_outputs.js";
 import { Overview } from "./attention_overview.js";
 import { Detail } from "./attention_detail.js";
 import { ALL_PATCHES } from "./attention_image.js";
+import { followPage } from "./page_changes.js";
 
 const NOTES = [
   ["Weights", "are the exact ones of this input, to three significant digits; each row of a matrix adds up to 1."],
@@ -83,25 +84,4 @@ function notes() {
     element("summary", { text: "What the numbers mean" }),
     element("dl", {}, ...terms),
   );
-}
-
-// Draw again when the colours or the width change, for as long as the view is there.
-function followPage(view, redraw) {
-  const over = new AbortController();
-  const changed = () => {
-    if (view.isConnected) redraw();
-    else over.abort();
-  };
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", changed, { signal: over.signal });
-  const theme = new MutationObserver(changed);
-  theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
-  let width = view.clientWidth;
-  const size = new ResizeObserver(() => {
-    if (view.isConnected && view.clientWidth === width) return;
-    width = view.clientWidth;
-    changed();
-  });
-  size.observe(view);
-  over.signal.addEventListener("abort", () => [theme, size].forEach((observer) => observer.disconnect()));
 }

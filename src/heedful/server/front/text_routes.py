@@ -1,4 +1,4 @@
-"""/api/generate, classify, fill, embed and attention."""
+"""/api/generate, classify, fill, embed, attention and explain."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from heedful.server.front.text_schemas import (
     ClassifyTextRequest,
     EmbedAnswer,
     EmbedRequest,
+    ExplainAnswer,
+    ExplainOfImageRequest,
+    ExplainOfTextRequest,
     FillAnswer,
     FillRequest,
     GenerateAnswer,
@@ -108,4 +111,17 @@ async def attention(body: AttentionOfTextRequest | AttentionOfImageRequest, desk
         check_length([body.text, body.target or ""], desk.limits)
         options = {} if body.target is None else {"target": body.target}
         answer = await desk.run(body.model, "attention", [body.text], **options)
+    return Response(answer.values[0], media_type="application/json")
+
+
+@router.post("/api/explain", response_model=ExplainAnswer, responses=errors(), tags=["looking inside"])
+async def explain(body: ExplainOfTextRequest | ExplainOfImageRequest, desk: TheDesk) -> Response:
+    """Every step of the computation for a text, or an image, with its numbers; switches change it."""
+    options: dict[str, Any] = {"switches": {} if body.switches is None else body.switches.model_dump()}
+    if isinstance(body, ExplainOfImageRequest):
+        options["resolution"] = body.resolution
+        answer = await desk.run(body.model, "explain_images", [body.image], **options)
+    else:
+        check_length([body.text, body.target or ""], desk.limits)
+        answer = await desk.run(body.model, "explain", [body.text], target=body.target, **options)
     return Response(answer.values[0], media_type="application/json")

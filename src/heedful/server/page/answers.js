@@ -1,7 +1,7 @@
 // Workspaces with a text on the left and an answer on the right: classify, tag, fill, compare.
 
 import { call, wasAborted } from "./api.js";
-import { AttentionPanel } from "./attention_panel.js";
+import { LookPanels } from "./look_panels.js";
 import { ranking } from "./ranking.js";
 import { announce, button, debounced, element, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
@@ -56,7 +56,7 @@ export class AnswerWorkspace {
     this.answer = null;
     this.controller = null;
     this.askSoon = debounced(() => this.ask(), 300);
-    this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.attention = new LookPanels(model, (signal) => this.loadAttention(signal), () => this.followed());
     this.attention.toggle.hidden = !model.verbs.includes("attention");
     const oninput = () => {
       clearNotice("error");
@@ -125,11 +125,15 @@ export class AnswerWorkspace {
     }
   }
 
-  async loadAttention(signal) {
-    // Where each line is a text of its own, the first is looked at.
+  /** What is looked into: where each line is a text of its own, the first. */
+  followed() {
     const text = this.model.takes === "texts" ? linesOf(this.source.value)[0] : this.source.value.trim();
-    const target = this.secondText();
-    return text ? call("/api/attention", { model: this.model.name, text, target }, signal) : null;
+    return text ? { text, target: this.secondText() } : null;
+  }
+
+  async loadAttention(signal) {
+    const followed = this.followed();
+    return followed && call("/api/attention", { model: this.model.name, ...followed }, signal);
   }
 }
 

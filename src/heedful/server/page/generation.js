@@ -1,7 +1,7 @@
 // Text completion: each token tinted by its probability, with those that could have come instead.
 
 import { call, stream, wasAborted } from "./api.js";
-import { AttentionPanel } from "./attention_panel.js";
+import { LookPanels } from "./look_panels.js";
 import { closeChoices, openChoices, visible } from "./choices.js";
 import { announce, button, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
@@ -19,7 +19,7 @@ export class GenerationWorkspace {
     this.model = model;
     this.controller = null;
     this.samples = [];
-    this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.attention = new LookPanels(model, (signal) => this.loadAttention(signal), () => this.followed());
     this.build();
   }
 
@@ -76,10 +76,15 @@ export class GenerationWorkspace {
     return this.samples.map(textOf).join("\n\n");
   }
 
-  async loadAttention(signal) {
+  followed() {
     const [first] = this.samples;
     const text = first ? textOf(first) : this.prompt.value;
-    return text.trim() ? call("/api/attention", { model: this.model.name, text }, signal) : null;
+    return text.trim() ? { text } : null;
+  }
+
+  async loadAttention(signal) {
+    const followed = this.followed();
+    return followed && call("/api/attention", { model: this.model.name, ...followed }, signal);
   }
 
   start() {

@@ -1,7 +1,7 @@
 // Image classification: an image by button, drop or paste, its labels, and the attention over it.
 
 import { call, wasAborted } from "./api.js";
-import { AttentionPanel } from "./attention_panel.js";
+import { LookPanels } from "./look_panels.js";
 import { ranking } from "./ranking.js";
 import { announce, button, element, numberField, numberIn } from "./dom.js";
 import { exportButtons } from "./exporting.js";
@@ -14,7 +14,7 @@ export class ImageWorkspace {
     this.image = null;
     this.answer = null;
     this.controller = null;
-    this.attention = new AttentionPanel((signal) => this.loadAttention(signal));
+    this.attention = new LookPanels(model, (signal) => this.loadAttention(signal), () => this.followed());
     this.build();
     document.addEventListener("paste", (event) => {
       if (this.element.isConnected) this.take(event.clipboardData?.files[0]);
@@ -95,6 +95,11 @@ export class ImageWorkspace {
     } catch (error) {
       if (!wasAborted(error) && !controller.signal.aborted) showError(error, () => this.ask());
     }
+  }
+
+  /** What is followed step by step. */
+  followed() {
+    return this.image && { image: this.image, resolution: numberIn(this.resolution.input) };
   }
 
   /** The attention document; its labels are left out, for they are above it already. */

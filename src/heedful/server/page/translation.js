@@ -1,6 +1,6 @@
 // Translation: the source on the left, the translation on the right, as it is decoded.
 
-import { AttentionPanel } from "./attention_panel.js";
+import { LookPanels } from "./look_panels.js";
 import { closeChoices, openChoices } from "./choices.js";
 import { announce, button, debounced, element, numberField, numberIn, percent } from "./dom.js";
 import { exportButtons } from "./exporting.js";
@@ -26,7 +26,7 @@ export class TranslationWorkspace {
     this.opened = null;
     this.wanted = null;
     this.translateSoon = debounced(() => this.translate(), QUIET);
-    this.attention = new AttentionPanel(async () => this.attentionOfActive());
+    this.attention = new LookPanels(model, () => this.attentionOfActive(), () => this.followed());
     this.build();
   }
 
@@ -139,10 +139,21 @@ export class TranslationWorkspace {
     return this.active ?? this.lines.find((line) => line.source.trim()) ?? null;
   }
 
-  async attentionOfActive() {
+  /** The piece of the current line that is looked into. */
+  looked() {
     const line = this.current();
-    const found = line?.state === "done" ? line.pieceAt(line === this.active ? this.place : 0) : null;
-    return found && loadAttention(this.model.name, found.piece);
+    return line?.state === "done" ? line.pieceAt(line === this.active ? this.place : 0)?.piece : null;
+  }
+
+  async attentionOfActive() {
+    const piece = this.looked();
+    return piece ? loadAttention(this.model.name, piece) : null;
+  }
+
+  /** It is followed to the model's own translation, which a switch may change. */
+  followed() {
+    const piece = this.looked();
+    return piece ? { text: piece.source } : null;
   }
 
   draw() {

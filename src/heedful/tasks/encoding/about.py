@@ -15,6 +15,7 @@ TASKS = (
         verbs=(
             Verb("embed", "embeds texts", f"{HERE}.verbs:EMBED"),
             Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+            Verb("explain", "takes texts", "heedful.tasks.direct_verb:EXPLAIN"),
         ),
         placeholder="One text per line; the table says how alike they are",
     ),

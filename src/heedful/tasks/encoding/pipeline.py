@@ -16,15 +16,17 @@ from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.computing import check_batch_size
-from heedful.tasks.described import Described
 from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
 from heedful.tasks.given_texts import Text, is_one, one_text, one_text_or_pair, texts_or_pairs_as_list
+from heedful.tasks.tracing import Traceable
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame
 from heedful.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from heedful.inspection.trace.trace import Trace
     from heedful.models.encoder_only import EncoderOnly
+    from heedful.tasks.encoding.attention import Predicted
 
 DEFAULT_BATCH_SIZE = 64
 
@@ -37,8 +39,10 @@ class ShortenedTextWarning(UserWarning):
         self.index = index
 
 
-class Encoder(Described):
+class Encoder(Traceable):
     """An encoder-only model."""
+
+    tracing = "heedful.tasks.encoding.tracing:TRACING"
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: EncoderOnly = loaded.network
@@ -74,10 +78,22 @@ class Encoder(Described):
 
     @needs_torch("looking into attention")
     def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
-        """What the model attends to in a text, or in a pair of it and `target`."""
+        """What the model attends to in a text, or in a pair of it and `target`, and what its head answers."""
         from heedful.tasks.encoding.attention import encoder_attention
 
-        return encoder_attention(self, *self.framed(text, target))
+        return encoder_attention(self, *self.looked_into(text, target))
+
+    @needs_torch("tracing a model")
+    def trace(self, text: Text, target: str | None = None) -> Trace:
+        """Every tensor that the model computes of a text, or of a pair of it and `target`, by name."""
+        from heedful.tasks.encoding.tracing import encoder_trace
+
+        framed, texts, _ = self.looked_into(text, target)
+        return encoder_trace(self, framed, texts)
+
+    def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
+        """What is read of a text or a pair, what it is to people, and where the head answers, if it does."""
+        return *self.framed(text, target), None
 
     def framed(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...]]:
         """A text, or the pair of it and `target`, as the model reads it, and as people do; it must not be blank."""

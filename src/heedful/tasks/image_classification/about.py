@@ -51,6 +51,7 @@ TASKS = (
         verbs=(
             Verb("classify_images", "classifies images", f"{HERE}.verbs:CLASSIFY_IMAGES"),
             Verb("attention_of_images", "takes images", f"{HERE}.verbs:ATTENTION_OF_IMAGES"),
+            Verb("explain_images", "takes images", f"{HERE}.verbs:EXPLAIN_IMAGES"),
         ),
         scores=("accuracy", "macro F1"),
         training=TRAINING,

@@ -13,6 +13,7 @@ from heedful.inspection.attention.patch_image import PatchImage
 from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.models.vision import normalise
+from heedful.tasks.engines import torch_network
 
 if TYPE_CHECKING:
     from heedful.tasks.image_classification.pipeline import ImageClassifier
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 def image_attention(classifier: ImageClassifier, pixels_CHW: NDArray[np.uint8]) -> AttentionMaps:
     """The maps of all layers between the patches of an image, and what it shows."""
-    model, config = classifier.model, classifier.model.config
+    model = torch_network(classifier)
+    config = model.config
     height, width = config.patch_size
     image = PatchImage(pixels_CHW, (height, width), config.pooling == "class_token")
     positions = Positions.on_a_grid(*image.grid, image.class_token)

@@ -19,12 +19,13 @@ from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
-from heedful.tasks.described import Described
 from heedful.tasks.given_texts import several
 from heedful.tasks.image_classification.images import LONGEST_RATIO, MOST_PIXELS, ImageInput, Scaling, load_image
 from heedful.tasks.image_classification.seam import ImageComputation, image_computation
+from heedful.tasks.tracing import Traceable
 
 if TYPE_CHECKING:
+    from heedful.inspection.trace.trace import Trace
     from heedful.models.vision import Vision
 
 SingleImage = str | Path | Image.Image | NDArray[Any]
@@ -33,8 +34,10 @@ EXPECTED = "a file name, an array or an image of Pillow, or several in a list"
 MOST_PATCHES = 2**16
 
 
-class ImageClassifier(Described):
+class ImageClassifier(Traceable):
     """A model that tells what an image shows."""
+
+    tracing = "heedful.tasks.image_classification.tracing:TRACING"
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: Vision = loaded.network
@@ -92,6 +95,14 @@ class ImageClassifier(Described):
 
         size = self.size(resolution)
         return image_attention(self, load_image(image, size, self.model.config.channels, self.scaling(size)))
+
+    @needs_torch("tracing a model")
+    def trace(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> Trace:
+        """Every tensor that the model computes of an image, made as large as `classify` would make it, by name."""
+        from heedful.tasks.image_classification.tracing import image_trace
+
+        size = self.size(resolution)
+        return image_trace(self, load_image(image, size, self.model.config.channels, self.scaling(size)))
 
     def size(self, resolution: int | tuple[int, int] | None) -> tuple[int, int]:
         """The height and width that images are made to."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import json
 from typing import Any
 
 from PIL import Image
@@ -12,8 +13,14 @@ from PIL import Image
 from heedful.errors import UserError
 from heedful.tasks.classification import label_document
 from heedful.tasks.declaration import Options
-from heedful.tasks.direct_cost import size_of_image, size_of_image_attention, work_of_a_turn, work_of_image
-from heedful.tasks.direct_verb import DirectVerb, attention_document
+from heedful.tasks.direct_cost import (
+    size_of_image,
+    size_of_image_attention,
+    size_of_image_explanation,
+    work_of_a_turn,
+    work_of_image,
+)
+from heedful.tasks.direct_verb import DirectVerb, attention_document, explained_with
 from heedful.tasks.image_classification.images import or_reason, read_image
 
 
@@ -25,6 +32,12 @@ def _classify(pipeline: Any, images: list[str], options: Options) -> list[Any]:
 def _attention(pipeline: Any, images: list[str], options: Options) -> list[bytes]:
     resolution = _resolution(pipeline, options)
     return [attention_document(pipeline.attention(open_image(image), resolution), []) for image in images]
+
+
+def _explain(pipeline: Any, images: list[str], options: Options) -> list[bytes]:
+    resolution, switches = _resolution(pipeline, options), options["switches"]
+    pages = [explained_with(pipeline, open_image(image), switches, resolution=resolution) for image in images]
+    return [json.dumps({**page, "remarks": []}).encode() for page in pages]
 
 
 def _resolution(pipeline: Any, options: Options) -> tuple[int, int] | None:
@@ -52,3 +65,4 @@ def open_image(encoded: str) -> Image.Image:
 
 CLASSIFY_IMAGES = DirectVerb(_classify, False, size_of_image, work_of_image)
 ATTENTION_OF_IMAGES = DirectVerb(_attention, False, size_of_image_attention, work_of_a_turn)
+EXPLAIN_IMAGES = DirectVerb(_explain, False, size_of_image_explanation, work_of_a_turn)

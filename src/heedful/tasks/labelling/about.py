@@ -6,6 +6,7 @@ HERE = "heedful.tasks.labelling"
 SCORES = ("accuracy", "macro F1")
 EMBED = Verb("embed", "embeds texts", "heedful.tasks.encoding.verbs:EMBED")
 ATTENTION = Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION")
+EXPLAIN = Verb("explain", "takes texts", "heedful.tasks.direct_verb:EXPLAIN")
 
 EVALUATION = Evaluation(
     f"{HERE}.evaluation:evaluate",
@@ -66,7 +67,7 @@ TASKS = (
         families=("encoder_only",),
         takes="text",
         gives="label",
-        verbs=(Verb("classify", "classifies texts", f"{HERE}.verbs:CLASSIFY"), EMBED, ATTENTION),
+        verbs=(Verb("classify", "classifies texts", f"{HERE}.verbs:CLASSIFY"), EMBED, ATTENTION, EXPLAIN),
         head="classes",
         placeholder="Type a text; its label appears next to it",
         scores=SCORES,
@@ -86,7 +87,7 @@ TASKS = (
         families=("encoder_only",),
         takes="text",
         gives="spans",
-        verbs=(Verb("tag", "tags words", f"{HERE}.verbs:TAG", "Tag the words of texts."), EMBED, ATTENTION),
+        verbs=(Verb("tag", "tags words", f"{HERE}.verbs:TAG", "Tag the words of texts."), EMBED, ATTENTION, EXPLAIN),
         head="tags",
         placeholder="Type a sentence; each word gets its tag",
         scores=SCORES,

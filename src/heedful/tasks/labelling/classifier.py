@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.inspection.attention.maps import AttentionMaps
-from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.classification import Classification
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
 from heedful.tasks.given_texts import Text, is_one, texts_or_pairs_as_list
+from heedful.text.framing import Framed
+
+if TYPE_CHECKING:
+    from heedful.tasks.encoding.attention import Predicted
 
 
 class Classifier(Encoder):
@@ -23,12 +25,11 @@ class Classifier(Encoder):
         """Whether it labels pairs of texts, too."""
         return self.model.config.embedding.segments > 1
 
-    @needs_torch("looking into attention")
-    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
-        """What the model attends to in a text, or in a pair of it and `target`, and how it labels it."""
-        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+    def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
+        """A text or a pair, and how it is labelled."""
+        from heedful.tasks.encoding.attention import Predicted
 
-        return encoder_attention(self, *self.framed(text, target), Predicted(None, self.config.labels.__getitem__))
+        return *self.framed(text, target), Predicted(None, self.config.labels.__getitem__)
 
     @overload
     def classify(  # type: ignore[overload-overlap]

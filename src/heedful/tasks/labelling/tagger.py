@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.inspection.attention.maps import AttentionMaps
-from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
 from heedful.tasks.given_texts import Text, one_text, several
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame_words
+
+if TYPE_CHECKING:
+    from heedful.tasks.encoding.attention import Predicted
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,9 @@ class Tagger(Encoder):
             tagged.append(self._tagged(sentence, np.concatenate(found)) if found else [])
         return tagged[0] if isinstance(sentences, str) else tagged
 
-    @needs_torch("looking into attention")
-    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
-        """What the model attends to in a sentence, and how it tags each word, at its first subword."""
-        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+    def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
+        """A sentence, and how each word is tagged, at its first subword."""
+        from heedful.tasks.encoding.attention import Predicted
 
         if target is not None or isinstance(text, tuple):
             raise UserError("a tagger reads one sentence: give no target")
@@ -77,7 +77,7 @@ class Tagger(Encoder):
         if more:
             raise UserError(f"the sentence has more than the {longest} tokens that the model takes: give a shorter one")
         answers = Predicted(piece.begins, self.config.labels.__getitem__)
-        return encoder_attention(self, Framed(piece.ids, len(piece.ids), False), (" ".join(words),), answers)
+        return Framed(piece.ids, len(piece.ids), False), (" ".join(words),), answers
 
     def _tagged(self, words: list[str], logits_NV: np.ndarray) -> list[TaggedWord]:
         best, scores = logits_NV.argmax(1), probabilities(logits_NV)

@@ -59,6 +59,7 @@ TASKS = (
         verbs=(
             Verb("generate", "generates text"),
             Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+            Verb("explain", "takes texts", "heedful.tasks.direct_verb:EXPLAIN"),
         ),
         scores=("bits per byte",),
         training=TRAINING,

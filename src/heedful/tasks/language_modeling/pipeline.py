@@ -15,14 +15,15 @@ from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.machine.torch_needed import needs_torch
 from heedful.model_folder import LoadedModel
-from heedful.tasks.described import Described
 from heedful.tasks.given_texts import one_text, texts_as_list
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling.seam import TextComputation, text_computation
+from heedful.tasks.tracing import Traceable
 from heedful.text.tokenizer import Tokenizer
 
 # What needs torch is imported where a model computes.
 if TYPE_CHECKING:
+    from heedful.inspection.trace.trace import Trace
     from heedful.models.decoder_only import DecoderOnly
     from heedful.models.xlnet import XLNet
 
@@ -46,8 +47,10 @@ class TextScore:
         return self.loss * self.tokens / math.log(2) / self.bytes
 
 
-class LanguageModel(Described):
+class LanguageModel(Traceable):
     """A model that continues text."""
+
+    tracing = "heedful.tasks.language_modeling.tracing:TRACING"
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: DecoderOnly | XLNet = loaded.network
@@ -101,6 +104,13 @@ class LanguageModel(Described):
         from heedful.tasks.language_modeling.attention import text_attention
 
         return text_attention(self, one_text(text) + one_text(target or "", "target"))
+
+    @needs_torch("tracing a model")
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        """Every tensor that the model computes while it reads a text, and `target` after it, by name."""
+        from heedful.tasks.language_modeling.tracing import text_trace
+
+        return text_trace(self, one_text(text) + one_text(target or "", "target"))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
         """How well the model predicts texts, the end of each included, in windows of its context without overlap."""

@@ -40,6 +40,7 @@ TASKS = (
             Verb("fill", "guesses hidden words", f"{HERE}.verbs:FILL"),
             Verb("embed", "embeds texts", "heedful.tasks.encoding.verbs:EMBED"),
             Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+            Verb("explain", "takes texts", "heedful.tasks.direct_verb:EXPLAIN"),
         ),
         head="masked",
         placeholder="Type a sentence with [MASK] where a word is to be guessed",

@@ -5,19 +5,20 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from heedful.config import require_whole
 from heedful.decoding.options import LARGEST_VOCABULARY
 from heedful.errors import UserError
-from heedful.inspection.attention.maps import AttentionMaps
-from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.encoding.pipeline import Encoder, probabilities
 from heedful.tasks.given_texts import Text, texts_as_list
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
+
+if TYPE_CHECKING:
+    from heedful.tasks.encoding.attention import Predicted
 
 # How a text says that a word is hidden.
 MASK = "[MASK]"
@@ -59,19 +60,14 @@ class MaskedLanguageModel(Encoder):
         logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
         return [self._fillings(logits_TV[place], top) for place in places]
 
-    @needs_torch("looking into attention")
-    def attention(self, text: Text, target: str | None = None) -> AttentionMaps:
-        """What the model attends to in a text, or in a pair of it and `target`, and what it guesses for each `[MASK]`.
-
-        A text with masks is read by itself.
-        """
-        from heedful.tasks.encoding.attention import Predicted, encoder_attention
+    def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
+        """A text or a pair; a text with masks is read by itself, and each `[MASK]` is guessed."""
+        from heedful.tasks.encoding.attention import Predicted
 
         if target is not None or not isinstance(text, str) or MASK not in text:
-            return super().attention(text, target)
+            return super().looked_into(text, target)
         ids, places = self._encode_masked(text)
-        answers = Predicted(places, self.tokenizer.token_text)
-        return encoder_attention(self, Framed(ids, len(ids), False), (clean_text(text),), answers)
+        return Framed(ids, len(ids), False), (clean_text(text),), Predicted(places, self.tokenizer.token_text)
 
     def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
         """The ids of a text that has masks, and the places of those."""

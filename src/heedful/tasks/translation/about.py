@@ -92,6 +92,7 @@ TASKS = (
             Verb("translate", "translates"),
             Verb("alternatives", "translates", f"{HERE}.verbs:ALTERNATIVES"),
             Verb("attention", "takes texts", "heedful.tasks.direct_verb:ATTENTION"),
+            Verb("explain", "takes texts", "heedful.tasks.direct_verb:EXPLAIN"),
         ),
         scores=("BLEU",),
         training=TRAINING,

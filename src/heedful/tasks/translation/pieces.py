@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from heedful.decoding.hypothesis import Request
+from heedful.decoding.options import DecodingOptions
 from heedful.tasks.translation.answers import Alignment, TranslatedPiece, Translation
 from heedful.tasks.translation.segmentation import Piece, space_between
 from heedful.text.tokenizer import words
@@ -91,3 +92,15 @@ def _join_hypotheses(pieces: list[Piece], hypotheses: Sequence[Translation]) -> 
         alignment,
         pieces=joined,
     )
+
+
+def distinct_requests(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
+    """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
+
+    A search finds the same for the same ids. Samples are drawn by number: there, none stands for another.
+    """
+    if options.sampling is not None:
+        return requests, [request.index for request in requests]
+    first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
+    numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
+    return list(first.values()), numbers

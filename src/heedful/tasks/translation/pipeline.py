@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, overload
 
 from heedful.config import require_whole
-from heedful.decoding.hypothesis import Hypothesis, Request
+from heedful.decoding.hypothesis import Hypothesis
 from heedful.decoding.options import (
     DEFAULT_BEAM,
     DEFAULT_LENGTH_PENALTY,
@@ -24,14 +24,14 @@ from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.machine.torch_needed import needs_torch
 from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.computing import check_batch_size
-from heedful.tasks.described import Described
 from heedful.tasks.given_texts import one_text, texts_as_list
+from heedful.tasks.tracing import Traceable
 from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.next_words import NextWord, NextWords
-from heedful.tasks.translation.pieces import TextInPieces, join_pieces
+from heedful.tasks.translation.pieces import TextInPieces, distinct_requests, join_pieces
 from heedful.tasks.translation.prefixes import prefix_of_each, prefix_starts
 from heedful.tasks.translation.scoring import score_pairs
 from heedful.tasks.translation.seam import PairComputation, pair_computation
@@ -43,6 +43,7 @@ from heedful.text.tokenizer import Tokenizer
 # What needs torch is imported where a model computes: this file can be read by who has no torch.
 if TYPE_CHECKING:
     from heedful.inspection.attention.maps import AttentionMaps
+    from heedful.inspection.trace.trace import Trace
     from heedful.model_folder import LoadedModel
     from heedful.tasks.translation.task import TranslationModel
 
@@ -54,8 +55,10 @@ DEFAULT_BATCH_SIZE = 128
 MOST_PIECES = 2**20
 
 
-class Translator(Described):
+class Translator(Traceable):
     """A translation model, ready to use."""
+
+    tracing = "heedful.tasks.translation.tracing:TRACING"
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model: TranslationModel = loaded.network
@@ -130,7 +133,7 @@ class Translator(Described):
             for number, each in enumerate(prepared, first_index)
             for request in each.requests(range(number * MOST_PIECES, (number + 1) * MOST_PIECES))
         ]
-        distinct, numbers = _distinct(requests, options)
+        distinct, numbers = distinct_requests(requests, options)
         with one_thread(), flushed_denormals():
             at_a_time = min(batch_size, sentences_that_fit(self.model, options.rows, options.max_length))
             decoded = {each.index: each.hypotheses for each in decode(self.model, distinct, options, at_a_time)}
@@ -204,6 +207,13 @@ class Translator(Described):
         if target is not None:
             one_text(target, "target")
         return translation_attention(self, one_text(text), target, beam, split)
+
+    @needs_torch("tracing a model")
+    def trace(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM) -> Trace:
+        """Every tensor of a translation by name: into `target`, or what the model finds; the text is one piece."""
+        from heedful.tasks.translation.tracing import translation_trace
+
+        return translation_trace(self, one_text(text), target, beam)
 
     def _splitter(self) -> Splitter:
         encode = self.tokenizer.encode_batch
@@ -279,15 +289,3 @@ class Translator(Described):
             raise UserError("one text, but several of the other side: give one of each, or a list of each")
         pairs = texts_as_list(sources, "sources"), texts_as_list(targets, "targets")
         return score_pairs(self, *pairs, length_penalty, first_index)
-
-
-def _distinct(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
-    """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
-
-    A search finds the same for the same ids. Samples are drawn by number: there, none stands for another.
-    """
-    if options.sampling is not None:
-        return requests, [request.index for request in requests]
-    first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
-    numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
-    return list(first.values()), numbers

@@ -1,0 +1,1 @@
+"""Every intermediate tensor of a model by its name, and other tensors in their place."""
