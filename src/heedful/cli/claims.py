@@ -54,6 +54,8 @@ def claims(names: tuple[str, ...], quick: bool, out: str) -> None:
     path = output_path(out, "--out", "claims.html")
     if path.suffix != ".html":
         raise UserError(f"--out is {out!r}: a page is a file that ends in .html")
+    if not path.parent.is_dir():
+        raise UserError(f"--out is {out!r}, but there is no folder {path.parent}: make it, or choose another place")
     chosen = chosen_claims(names)
     if not has_torch():
         raise torch_missing("measuring claims")

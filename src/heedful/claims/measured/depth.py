@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from heedful.settings.attention import AttentionConfig
 from heedful.settings.stack import StackConfig
 
 KINDS = ("pre-norm", "post-norm", "residual, no norm", "norm, no residual", "neither")
-WIDTH = 32
+WIDTH, LARGEST = 32, 1e12
 
 
 class ResidualAlone(nn.Module):
@@ -65,31 +66,31 @@ def change_residuals(model: nn.Module, kind: str, width: int) -> None:
 
 
 def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
-    """The norm of the gradient of each layer's attention, at the first weights, from the first layer to the last."""
+    """The norm of the gradient of each layer's input at the first weights, from the first layer to the end."""
     torch.manual_seed(seed)
     norm = "pre" if kind == "pre-norm" else "post"
     stack = Encoder(WIDTH, StackConfig(layers, norm, 0.0, AttentionConfig(4)), "none", 31)  # type: ignore[arg-type]
     change_residuals(stack, kind, WIDTH)
     x_BTD, target_BTD = torch.randn(2, 4, 31, WIDTH)
-    nn.functional.mse_loss(stack(x_BTD), target_BTD).backward()
-    found = []
+    hidden = [x_BTD.requires_grad_()]
     for block in stack.blocks:
-        gradient = block.attention.query_key_value_projection.weight.grad
-        assert gradient is not None
-        found.append(float(gradient.norm()))
-    return found
+        hidden.append(block(hidden[-1]))
+    gradients = torch.autograd.grad(nn.functional.mse_loss(stack.norm(hidden[-1]), target_BTD), hidden)
+    return [shown_size(float(each.norm())) for each in gradients]
+
+
+def shown_size(value: float) -> float:
+    """A size within what a chart can show; what has overflowed is the largest."""
+    return min(LARGEST, max(1 / LARGEST, value)) if math.isfinite(value) else LARGEST
 
 
 def first_to_last(gradients: list[float]) -> float:
-    """The first layer's gradient in the last one's, within what a chart can show."""
-    share = gradients[0] / max(gradients[-1], 1e-30)
-    return min(1e12, max(1e-12, share)) if math.isfinite(share) else 1e12
+    """The gradient that reaches the first layer, in that at the end of the stack."""
+    return shown_size(gradients[0] / gradients[-1])
 
 
 def end_of_training(kind: str, layers: int, seed: int, steps: int) -> float:
     """The training loss of a deep model of text at the end."""
-    from dataclasses import replace
-
     config = small_config(WIDTH, layers)
     config = replace(config, stack=replace(config.stack, norm="pre" if kind == "pre-norm" else "post"))
     torch.manual_seed(seed)
@@ -101,12 +102,12 @@ def end_of_training(kind: str, layers: int, seed: int, steps: int) -> float:
 def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
     """It holds if deep stacks with both learn, and those that lack one or both do not, or learn less.
 
-    `shares` are of the deepest stacks: the first layer's gradient in the last one's.
+    `shares` are of the deepest stacks: the gradient that reaches the first layer, in that at the end.
     """
-    words = "in the deepest stack the first layer's gradient is " + ", ".join(
+    words = "in the deepest stack the gradient that reaches the first layer is " + ", ".join(
         f"{share:.2g} ({kind})" for kind, share in shares.items()
     )
-    words += " times the last one's; the loss after training comes to " + ", ".join(
+    words += " times that at the end; the loss after training comes to " + ", ".join(
         f"{mean(each):.2f} ({kind})" for kind, each in losses.items()
     )
     ends = {kind: mean(each) for kind, each in losses.items()}
@@ -127,7 +128,7 @@ def measure(bench: Workbench) -> Evidence:
         kind: [[first_to_last(gradients_by_layer(kind, depth, seed)) for depth in depths] for seed in (1, 2, 3)]
         for kind in KINDS
     }
-    profiles = {kind: [max(1e-20, each) for each in gradients_by_layer(kind, 24, 1)] for kind in KINDS}
+    profiles = {kind: gradients_by_layer(kind, 24, 1) for kind in KINDS}
     losses = {kind: [_kept(bench, kind, layers, seed, steps) for seed in bench.seeds] for kind in KINDS}
     deepest = {kind: math.exp(mean([math.log(row[-1]) for row in rows])) for kind, rows in shares.items()}
     verdict, words = judge(deepest, losses)
@@ -138,7 +139,10 @@ def measure(bench: Workbench) -> Evidence:
         words,
         (
             *(
-                number(f"first layer's gradient in the last's, {depths[-1]} layers, {kind}", [row[-1] for row in rows])
+                number(
+                    f"gradient at the first layer in that at the end, {depths[-1]} layers, {kind}",
+                    [row[-1] for row in rows],
+                )
                 for kind, rows in shares.items()
             ),
             *(
@@ -148,7 +152,7 @@ def measure(bench: Workbench) -> Evidence:
         ),
         (
             Chart(
-                "The first layer's gradient in the last one's",
+                "The gradient at the first layer, in that at the end",
                 "layers",
                 "ratio",
                 tuple(series(kind, depths, rows) for kind, rows in shares.items()),
@@ -157,9 +161,9 @@ def measure(bench: Workbench) -> Evidence:
             ),
             Chart(
                 "The gradient by layer, 24 layers",
-                "layer",
+                "layers before it",
                 "norm",
-                tuple(series(kind, range(1, 25), [found]) for kind, found in profiles.items()),
+                tuple(series(kind, range(25), [found]) for kind, found in profiles.items()),
                 y_log=True,
             ),
             Chart(
