@@ -30,8 +30,8 @@ def test_a_quick_claim_becomes_a_page(run, tmp_path: Path) -> None:
         (["variance", "--out", "page.txt"], b"heedful: --out is 'page.txt': a page is a file that ends in .html\n"),
         (
             ["variance", "--out", "no-such-folder/claims.html"],
-            b"heedful: --out is 'no-such-folder/claims.html', but there is no folder no-such-folder: make it, or choose "
-            b"another place\n",
+            b"heedful: --out is 'no-such-folder/claims.html', but there is no folder no-such-folder: make it, or "
+            b"choose another place\n",
         ),
     ],
 )

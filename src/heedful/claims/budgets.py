@@ -18,7 +18,7 @@ BUDGETS: dict[str, tuple[int | None, int]] = {
     "sizes": (None, 1200),
     "head-roles": (20, 200),
     "masking": (20, 200),
-    "depth": (20, 500),
+    "depth": (None, 500),
     "feed-forward": (20, 400),
     "embeddings": (20, 300),
     "local-attention": (20, 500),

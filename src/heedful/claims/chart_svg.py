@@ -54,6 +54,7 @@ def _tone(place: int) -> str:
 
 def _values(chart: Chart) -> list[float]:
     found = [value for each in chart.series for value in (*each.y, *each.low, *each.high)]
+    assert not chart.y_log or chart.places or min(found) > 0, chart.title
     return [value for value in found if value > 0] if chart.y_log else found
 
 
@@ -113,6 +114,7 @@ def _x_ticks(chart: Chart, places: Sequence[float], first: float, last: float) -
 
 
 def _line(line: Series, x: Scale, y: Scale, dots: bool) -> str:
+    """A line, the band of its spread, and a dot for each of its points, if they are few."""
     points = [f"{x(a):.1f},{y(b):.1f}" for a, b in zip(line.x, line.y, strict=True)]
     parts = [f'<polyline class="line" points="{" ".join(points)}"/>']
     if line.low:
@@ -153,7 +155,10 @@ def _bars(chart: Chart) -> str:
 
 
 def _place_name(at: float, name: str, slot: float) -> str:
-    """The name below a bar, on two lines where it is too long for one."""
+    """The name below a bar: on two lines where it is too long for one, and upright where bars are many."""
+    if slot < 30 and len(name) < 8:
+        upright = f'text-anchor="end" transform="translate({at + 4:.1f} {HEIGHT - BOTTOM + 6}) rotate(-90)"'
+        return f'<text class="tick" {upright}>{escape(name)}</text>'
     lines = [name]
     if len(name) * 6.2 > slot and " " in name:
         words = name.split()

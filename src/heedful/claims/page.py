@@ -86,7 +86,7 @@ def _section(row: Row) -> str:
 def _absent(row: Row) -> str:
     minutes = max(1, BUDGETS[row.claim.name][1] // 60)
     words = "A quick run does not measure this claim, and no committed result was found. "
-    words += f"It takes up to {minutes} minutes on two cores:"
+    words += f"It takes up to {minutes} minute{'s' if minutes > 1 else ''} on two cores:"
     return f"<p>{_verdict(row)}</p><p>{words} <code>{escape(row.claim.command)}</code></p>"
 
 

@@ -14,6 +14,8 @@ from heedful.claims.results import Result, Row, run_document
 from heedful.claims.table import CLAIMS
 from heedful.claims.workbench import workbench
 
+ROOT = Path(__file__).parents[3]
+
 
 def test_there_is_a_budget_for_each_and_they_keep_within_the_whole() -> None:
     assert BUDGETS.keys() == CLAIMS.keys()
@@ -41,3 +43,11 @@ def test_a_claim_runs_to_its_end(name: str, tmp_path: Path, short_courses: None)
     page = claims_page([row], True, claim.command)
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(drawings) == len(evidence.charts) and not any("nan" in each for each in drawings)
+
+
+def test_the_documentation_has_every_claim() -> None:
+    text = " ".join((ROOT / "docs" / "claims.md").read_text(encoding="utf-8").split())
+    paper = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    for claim in CLAIMS.values():
+        assert f"### {claim.name} **{claim.title}.** {claim.sentence} ({claim.source}.)" in text
+    assert set(re.findall(r"\(claims\.md#([a-z-]+)\)", paper)) <= CLAIMS.keys()

@@ -49,6 +49,16 @@ def reference_text() -> ReferenceText:
     return ReferenceText(ids(train), ids(held_out), characters)
 
 
+@cache
+def counted_pairs_loss() -> float:
+    """The held-out loss of counting which character follows which: who does worse has learned nothing of contexts."""
+    text = reference_text()
+    counts = torch.full((text.vocabulary_size, text.vocabulary_size), 0.1)
+    counts.index_put_((text.train[:-1], text.train[1:]), torch.ones(()), accumulate=True)
+    logp = (counts / counts.sum(1, keepdim=True)).log()
+    return -float(logp[text.held_out[:-1], text.held_out[1:]].mean())
+
+
 def windows(ids: Tensor, rows: int, length: int, seed: tuple[int, ...]) -> Tensor:
     """B T: windows of a text that begin at random places."""
     starts = np.random.default_rng(seed).integers(0, len(ids) - length, rows)

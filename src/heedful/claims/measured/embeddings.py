@@ -62,7 +62,7 @@ def judge(plain: float, scaled: float, losses: dict[str, list[float]], saved: fl
 def measure(bench: Workbench) -> Evidence:
     """Lengths at the first weights, and translators of each kind."""
     rows = [[norms(width, seed) for width in WIDTHS] for seed in (1, 2, 3)]
-    steps = bench.choose(120, 600)
+    steps = bench.choose(150, 800)
     found = {way: [_kept(bench, way, seed, steps) for seed in bench.seeds] for way in WAYS}
     losses = {way: [each["loss"] for each in runs] for way, runs in found.items()}
     plain, scaled, position = (mean([row[-1][place] for row in rows]) for place in range(3))

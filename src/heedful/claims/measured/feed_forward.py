@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.claims.evidence import Chart, Evidence, Series, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried
 from heedful.claims.workbench import Workbench
 from heedful.layers.feed_forward import FeedForward
@@ -45,6 +46,8 @@ def judge(errors: list[float], reached: int, losses: dict[int, list[float]]) -> 
     )
     if max(errors) > 1e-5 or reached != 1:
         return "does not hold at this size", words
+    if min(ends.values()) > counted_pairs_loss():
+        return "too short to tell", words
     narrow, wide = min(losses), max(losses)
     helps = clearly_below(losses[4], losses[narrow])
     enough = wide == 4 or ends[4] - ends[wide] < ends[narrow] - ends[4]
@@ -59,7 +62,7 @@ def measure(bench: Workbench) -> Evidence:
         network = FeedForward(WIDTH, FeedForwardConfig()).eval()
         errors.append(shuffle_error(network, torch.randn(3, 31, WIDTH), torch.randperm(31)))
         reached = max(reached, reached_positions(network, torch.randn(1, 13, WIDTH)))
-    factors, steps = bench.choose((1, 4), FACTORS), bench.choose(250, 1000)
+    factors, steps = bench.choose((1, 4), FACTORS), bench.choose(300, 1000)
     found = {
         factor: [
             tried(bench, TextTrial(small_config(WIDTH, inner_width=factor * WIDTH), seed, steps))

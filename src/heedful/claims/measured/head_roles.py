@@ -92,8 +92,12 @@ def without_head(model: EncoderDecoder, kind: str, layer: int, head: int) -> Enc
 
 def judge(roles: list[str], losses: list[float], accuracy: float) -> tuple[Verdict, str]:
     """It holds if at least two roles are found, and the heads differ in what is lost without them."""
-    counts = {name: roles.count(name) for name in sorted(set(roles))}
-    words = f"of {len(roles)} heads " + ", ".join(f"{count} {name}" for name, count in counts.items())
+    words = (
+        f"of {len(roles)} heads {roles.count('positional')} look at one distance, {roles.count('aligns words')} at the "
+    )
+    words += (
+        f"aligned word, {roles.count('delimiters')} at delimiters, and {roles.count('none of these')} at none of these"
+    )
     words += f"; without one head the loss rises by {min(losses):.3f} to {max(losses):.3f}, and the model gets "
     words += f"{accuracy:.1%} of the words right"
     if accuracy < 0.8:

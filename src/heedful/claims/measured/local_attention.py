@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
 from heedful.claims.learning.blocked_attention import attend_in_blocks
 from heedful.claims.learning.course import Course, learn
-from heedful.claims.learning.text import held_out_scores
+from heedful.claims.learning.text import counted_pairs_loss, held_out_scores
 from heedful.claims.learning.text_trials import TextTrial, build, learn_text, small_config
 from heedful.claims.measured.complexity import seconds_at
 from heedful.claims.measured.long_range import VOCABULARY, recall_rows
@@ -74,7 +74,7 @@ def judge(losses: dict[int, list[float]], recall: dict[int, float], faster: floa
     words += f" are recalled; on the longest sequence a window computed in blocks takes 1/{faster:.1f} of the time"
     narrow = min(recall)
     blind, sees = recall[narrow] < 0.5, recall[max(recall)] > 0.9
-    if not sees:
+    if not sees or ends[full] > counted_pairs_loss():
         return "too short to tell", words
     near = any(ends[window] < 1.02 * ends[full] for window in losses if window not in (full, least))
     held = blind + near + (faster > 1)
@@ -84,7 +84,7 @@ def judge(losses: dict[int, list[float]], recall: dict[int, float], faster: floa
 def measure(bench: Workbench) -> Evidence:
     """Models of text and of recall with each window, and layers at several lengths."""
     windows = bench.choose((2, 32, LENGTH), (2, 4, 8, 16, 32, 64, LENGTH))
-    steps, recall_steps = bench.choose(60, 600), bench.choose(100, 400)
+    steps, recall_steps = bench.choose(300, 800), bench.choose(200, 400)
     losses = {window: [_text(bench, window, seed, steps) for seed in bench.seeds] for window in windows}
     # Two layers with a window of w reach 2 (w - 1) tokens back: 16 is just too little for the distance, 17 just enough.
     recall_windows = bench.choose([4, DISTANCE + 1], [4, 16, 17, DISTANCE + 1])

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried
 from heedful.claims.workbench import Workbench
 from heedful.layers.additive_scores import plain_additive_scores
@@ -78,13 +79,15 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
     words += f"{mean(additive[-1]):.3f}; additive scores take {slower:.1f} times as long, and written out "
     words += f"{larger:.0f} times "
     words += "the memory"
+    if mean(dot[0]) > counted_pairs_loss():
+        return "too short to tell", words
     held = sum((alike, behind, cheaper))
     return ("holds" if held == 3 else "holds in part" if held else "does not hold at this size"), words
 
 
 def measure(bench: Workbench) -> Evidence:
     """Models of text with each scoring and d_k; the scores alone for time and memory."""
-    widths, steps = bench.choose((8, 128), (4, 16, 64, 256)), bench.choose(100, 400)
+    widths, steps = bench.choose((8, 128), (4, 16, 64, 256)), bench.choose(100, 500)
     losses = {
         name: [
             [tried(bench, TextTrial(_model(config, width), seed, steps)).loss for seed in bench.seeds]

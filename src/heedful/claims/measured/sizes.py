@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, bars, clearly_below, mean, number, series
+from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextResult, TextTrial, small_config, tried
 from heedful.claims.workbench import Workbench
 from heedful.settings.decoder_only import DecoderOnlyConfig
@@ -31,6 +32,8 @@ def judge(
         f"{mean(smoothing[1]):.1%}",
         f"learned positions come to {mean(learned[1]):.3f} in place of {mean(learned[0]):.3f}",
     ]
+    if min(means.values()) > counted_pairs_loss():
+        return "too short to tell", "; ".join(parts)
     held = bigger + dropped + smoothed + alike
     return ("holds" if held == 4 else "holds in part" if held else "does not hold at this size"), "; ".join(parts)
 
@@ -40,7 +43,7 @@ def measure(bench: Workbench) -> Evidence:
     steps = bench.choose(100, 1000)
 
     def runs(config: DecoderOnlyConfig, smoothing: float = 0.0, portion: int | None = None) -> list[TextResult]:
-        trials = [TextTrial(config, seed, steps, 0.003, smoothing, portion) for seed in bench.seeds]
+        trials = [TextTrial(config, seed, steps, 0.005, smoothing, portion) for seed in bench.seeds]
         return [tried(bench, trial) for trial in trials]
 
     base = runs(small_config())
