@@ -88,7 +88,9 @@ def _write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def write_weights(path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None, settings: bytes) -> None:
+def write_weights(
+    path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None, settings: bytes | None = None
+) -> None:
     """Replace a model's weights in one step; they bear checksums of themselves, its tokenizer.json and its settings."""
     with _replacing_our_own(path, bytes_of(tensors)) as temporary:
         save_tensors(temporary, tensors, unsealed(tokenizer, settings))

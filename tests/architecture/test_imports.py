@@ -35,11 +35,14 @@ ALLOWED = {
     "training": MAKING,
     "training/parallel": MAKING,
     "planning": {*MAKING, "training"},
+    "claims": {"machine", "inspection"},
+    "claims/learning": {"layers", "models", "settings"},
+    "claims/measured": {"layers", "models", "settings", "prepared", "tasks"},
     "doctor": {*MAKING, "training", "core"},
     "server": {"tasks"},  # of the tasks what computes, as settings
     "server/front": {"server", "machine", "decoding", "tasks"},  # of decoding the bounds of its options
     "server/worker": {"server", "core", "machine", "models", "text", "decoding", "tasks", "model_folder"},
-    "cli": {*MAKING, "training", "server", "interop", "doctor", "planning"},
+    "cli": {*MAKING, "training", "server", "interop", "doctor", "planning", "claims"},
 }
 # A task's folder may import what the part "tasks" may; its demo trains.
 TASKS = [path for path in sorted((PACKAGE / "tasks").iterdir()) if path.is_dir() and path.name[0] != "_"]

@@ -40,6 +40,7 @@ VERBS = {
     "doctor": "Check that heedful can work on this machine.",
     "import": "Make a heedful model from a Hugging Face folder.",
     "export": "Make a model for CTranslate2 from a heedful model.",
+    "claims": "Measure what the papers say of Transformers, on this machine.",
     "plan": "Say what training a model on many GPUs takes.",
     "bench": "Measure heedful beside other toolkits.",
 }

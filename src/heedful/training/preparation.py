@@ -10,8 +10,8 @@ from heedful.prepared.checksums import CHECKSUMS_NAME
 from heedful.prepared.folder import Expected
 from heedful.storage import writing
 from heedful.tasks.job import PreparedJob
-from heedful.training.resolve import asked_model_settings, check_settings
 from heedful.training.lock import locked
+from heedful.training.resolve import asked_model_settings, check_settings
 from heedful.training.run import RunObserver
 from heedful.training.run_config import RunConfig
 from heedful.training.saved_run import begun_run

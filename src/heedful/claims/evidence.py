@@ -1,0 +1,97 @@
+"""What measuring a claim gives: numbers with their spread, charts, and a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["holds", "holds in part", "does not hold at this size", "too short to tell"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A measured number: its mean, least and greatest over so many runs."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+    runs: int
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a chart; `low` and `high` are the spread over the runs, if there were several."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of lines; with `places`, a chart of bars at places that have names."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    x_log: bool = False
+    y_log: bool = False
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was run, what came out, and what that says of the claim."""
+
+    ran: str
+    verdict: Verdict
+    because: str
+    numbers: tuple[Number, ...]
+    charts: tuple[Chart, ...]
+
+
+def number(name: str, values: Sequence[float], unit: str = "") -> Number:
+    """A number from its value in each run."""
+    assert values and all(math.isfinite(each) for each in values), (name, values)
+    return Number(name, sum(values) / len(values), min(values), max(values), len(values), unit)
+
+
+def series(name: str, x: Sequence[float], runs: Sequence[Sequence[float]]) -> Series:
+    """A line from the values of each run at all places."""
+    columns = [[float(each) for each in column] for column in zip(*runs, strict=True)]
+    means = tuple(sum(column) / len(column) for column in columns)
+    assert len(means) == len(x) and all(map(math.isfinite, means)), (name, means)
+    places = tuple(float(each) for each in x)
+    if len(runs) == 1:
+        return Series(name, places, means)
+    return Series(name, places, means, tuple(map(min, columns)), tuple(map(max, columns)))
+
+
+def bars(title: str, y_label: str, places: Sequence[str], lines: Sequence[Series]) -> Chart:
+    """A chart of bars, whose series have a value for each place."""
+    return Chart(title, "", y_label, tuple(lines), places=tuple(places))
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of some values."""
+    return sum(values) / len(values)
+
+
+def clearly_below(these: Sequence[float], those: Sequence[float]) -> bool:
+    """Whether every run of the first kind is below every run of the second."""
+    return max(these) < min(those)
+
+
+def fitted_power(x: Sequence[float], y: Sequence[float]) -> float:
+    """The exponent p of the power law y = c x^p that fits best, by least squares of the logarithms."""
+    logs = [(math.log(a), math.log(b)) for a, b in zip(x, y, strict=True)]
+    centre_x, centre_y = mean([a for a, _ in logs]), mean([b for _, b in logs])
+    above = sum((a - centre_x) * (b - centre_y) for a, b in logs)
+    return above / sum((a - centre_x) ** 2 for a, _ in logs)

@@ -1,0 +1,70 @@
+"""A short course of training, as all claims take it: Adam, a warm-up, and a rate that falls to zero."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Course:
+    """How long and how fast a model learns; the rate rises over a tenth of the steps, and then falls as a cosine.
+
+    With `seconds`, the course ends after so much time; the rate then follows the time, not the steps.
+    """
+
+    steps: int
+    learning_rate: float = 0.004
+    clip_norm: float = 1.0
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The loss of each step, and the seconds that had passed after it."""
+
+    losses: list[float]
+    seconds: list[float]
+
+    @property
+    def end(self) -> float:
+        """The mean loss of the last tenth of the steps."""
+        last = self.losses[-max(1, len(self.losses) // 10) :]
+        return sum(last) / len(last)
+
+
+def rate_at(done: float) -> float:
+    """The share of the learning rate after a share of the course."""
+    return min(1.0, done / 0.1) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+
+
+def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Learned:
+    """Let a model learn from the losses of steps 0, 1, ...; a loss that is not finite ends the course."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=course.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
+    losses: list[float] = []
+    seconds: list[float] = []
+    model.train()
+    began = time.perf_counter()
+    for step in range(course.steps):
+        spent = time.perf_counter() - began
+        if course.seconds is not None and spent >= course.seconds:
+            break
+        done = (step + 1) / course.steps if course.seconds is None else spent / course.seconds
+        optimizer.param_groups[0]["lr"] = course.learning_rate * rate_at(done)
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(step)
+        losses.append(float(value.detach()))
+        if not math.isfinite(losses[-1]):
+            losses[-1] = losses[-2] if len(losses) > 1 else 0.0
+            break
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), course.clip_norm)
+        optimizer.step()
+        seconds.append(time.perf_counter() - began)
+    model.eval()
+    return Learned(losses, seconds)

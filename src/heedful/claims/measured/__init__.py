@@ -1,0 +1,1 @@
+"""The measurement of each claim, in a file of its name."""

@@ -1,0 +1,137 @@
+"""The time of a layer against the length of its sequence: attention, attention in a window, recurrence, convolution."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, number, series
+from heedful.claims.learning.blocked_attention import attend_in_blocks
+from heedful.claims.workbench import Workbench
+from heedful.layers.convolutions import Neighbourhood
+from heedful.layers.multi_head_attention import SelfAttention
+from heedful.layers.recurrent import RecurrentLayer
+from heedful.settings.attention import AttentionConfig
+
+WIDTH, WINDOW, KERNEL = 64, 32, 7
+# What Table 1 says of each: the power of n in the number of operations.
+POWERS = {"self-attention": 2.0, "self-attention in a window": 1.0, "LSTM": 1.0, "convolution": 1.0}
+
+
+def layer_calls() -> dict[str, Callable[[Tensor], Tensor]]:
+    """A layer of each kind, to be called with a batch B T D."""
+    torch.manual_seed(1)
+    attention = SelfAttention(WIDTH, AttentionConfig(4))
+    recurrent = RecurrentLayer(WIDTH, WIDTH, "lstm")
+    convolution = Neighbourhood(WIDTH, KERNEL)
+    return {
+        "self-attention": attention,
+        "self-attention in a window": lambda x: attend_in_blocks(attention, x, WINDOW, causal=False),
+        "LSTM": recurrent,
+        "convolution": lambda x: convolution(x, torch.full((len(x),), x.shape[1])),
+    }
+
+
+def seconds_at(call: Callable[[Tensor], Tensor], length: int, rows: int, repeats: int) -> float:
+    """The least time of a forward and a backward pass at a length, of several, after one that does not count."""
+    x_BTD = torch.randn(rows, length, WIDTH, requires_grad=True)
+    found = []
+    for _ in range(repeats + 1):
+        began = time.perf_counter()
+        call(x_BTD).sum().backward()
+        found.append(time.perf_counter() - began)
+    return min(found[1:])
+
+
+def crossing(lengths: Sequence[float], these: Sequence[float], those: Sequence[float]) -> float | None:
+    """The length from which on the first take longer than the second, between two measured ones; None if there is "
+    "none."""
+    above = [math.log(a / b) for a, b in zip(these, those, strict=True)]
+    for place in range(len(above) - 1, 0, -1):
+        if above[place] > 0 >= above[place - 1]:
+            share = -above[place - 1] / (above[place] - above[place - 1])
+            return float(lengths[place - 1] * (lengths[place] / lengths[place - 1]) ** share)
+    return None
+
+
+def judge(exponents: dict[str, float], crossed: float | None, spread: float) -> tuple[Verdict, str]:
+    """It holds if the fitted exponents are nearer to Table 1's than to the other power, and LSTMs wait for each step.
+
+    `spread` is how many times longer an LSTM takes for the same number of tokens in long rows than in short ones.
+    """
+    words = "the time of a long layer grows as n to the power " + ", ".join(
+        f"{value:.2f} ({name})" for name, value in exponents.items()
+    )
+    where = "nowhere in this range" if crossed is None else f"from about {crossed:,.0f} positions on"
+    words += (
+        f"; self-attention is slower than the LSTM {where}. For the same number of tokens, one long row costs the LSTM "
+    )
+    words += f"{spread:.1f} times what many short rows do, since its steps wait for each other"
+    right = [abs(exponents[name] - power) < 0.5 for name, power in POWERS.items()]
+    if all(right) and spread > 1.5:
+        return "holds", words
+    return ("holds in part" if any(right) else "does not hold at this size"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """All layers at all lengths."""
+    lengths = bench.choose((128, 256, 512, 1024, 2048), (128, 256, 512, 1024, 2048, 4096))
+    repeats = bench.choose(2, 5)
+    times = {}
+    for name, call in layer_calls().items():
+        bench.tell(f"the time of {name}")
+        times[name] = [seconds_at(call, length, 2, repeats) for length in lengths]
+    exponents = {name: fitted_power(lengths[-3:], found[-3:]) for name, found in times.items()}
+    tokens = 4096
+    shapes = (64, 256, 1024)
+    steps = {
+        name: [seconds_at(call, length, tokens // length, repeats) for length in shapes]
+        for name, call in layer_calls().items()
+    }
+    crossed = crossing(lengths, times["self-attention"], times["LSTM"])
+    verdict, words = judge(exponents, crossed, steps["LSTM"][-1] / steps["LSTM"][0])
+    return Evidence(
+        f"one layer of width {WIDTH}, 2 rows of {lengths[0]} to {lengths[-1]} positions, forward and backward, the "
+        "least of "
+        f"{repeats} times; a window of {WINDOW} computed in blocks, a kernel of {KERNEL}; exponents from the longest "
+        "three",
+        verdict,
+        words,
+        (
+            *(
+                number(f"exponent of n, {name} (Table 1: {POWERS[name]:g})", [value])
+                for name, value in exponents.items()
+            ),
+            *(
+                []
+                if crossed is None
+                else [number("self-attention is slower than the LSTM from", [crossed], "positions")]
+            ),
+            *(
+                number(f"time at {lengths[-1]} positions, {name}", [1e3 * found[-1]], "ms")
+                for name, found in times.items()
+            ),
+        ),
+        (
+            Chart(
+                "Time of a layer, forward and backward",
+                "positions n",
+                "ms",
+                tuple(series(name, lengths, [[1e3 * each for each in found]]) for name, found in times.items()),
+                x_log=True,
+                y_log=True,
+            ),
+            Chart(
+                f"The same {tokens:,} tokens in fewer, longer rows",
+                "positions per row",
+                "ms",
+                tuple(series(name, shapes, [[1e3 * each for each in found]]) for name, found in steps.items()),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+    )

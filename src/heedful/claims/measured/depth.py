@@ -1,0 +1,185 @@
+"""What residual connections and layer norm do for depth: gradients by layer, and training, with and without each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.learning.text_trials import TextTrial, learn_text, small_config
+from heedful.claims.workbench import Workbench
+from heedful.layers.blocks import PostNorm
+from heedful.layers.stacks import Encoder
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.stack import StackConfig
+
+KINDS = ("pre-norm", "post-norm", "residual, no norm", "norm, no residual", "neither")
+WIDTH, LARGEST = 32, 1e12
+
+
+class ResidualAlone(nn.Module):
+    """x + Sublayer(x)."""
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply the sub-layer."""
+        return x + sublayer(x)
+
+
+class NormAlone(nn.Module):
+    """LayerNorm(Sublayer(x))."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply the sub-layer."""
+        return self.norm(sublayer(x))
+
+
+class Neither(nn.Module):
+    """Sublayer(x)."""
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply the sub-layer."""
+        return sublayer(x)
+
+
+def change_residuals(model: nn.Module, kind: str, width: int) -> None:
+    """Let the blocks of a post-norm model do without a part of what is around their sub-layers."""
+    made: dict[str, Callable[[], nn.Module]] = {
+        "residual, no norm": ResidualAlone,
+        "norm, no residual": lambda: NormAlone(width),
+        "neither": Neither,
+    }
+    if kind not in made:
+        return
+    for module in model.modules():
+        for name, child in list(module.named_children()):
+            if isinstance(child, PostNorm):
+                setattr(module, name, made[kind]())
+
+
+def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
+    """The norm of the gradient of each layer's input at the first weights, from the first layer to the end."""
+    torch.manual_seed(seed)
+    norm = "pre" if kind == "pre-norm" else "post"
+    stack = Encoder(WIDTH, StackConfig(layers, norm, 0.0, AttentionConfig(4)), "none", 31)  # type: ignore[arg-type]
+    change_residuals(stack, kind, WIDTH)
+    x_BTD, target_BTD = torch.randn(2, 4, 31, WIDTH)
+    hidden = [x_BTD.requires_grad_()]
+    for block in stack.blocks:
+        hidden.append(block(hidden[-1]))
+    gradients = torch.autograd.grad(nn.functional.mse_loss(stack.norm(hidden[-1]), target_BTD), hidden)
+    return [shown_size(float(each.norm())) for each in gradients]
+
+
+def shown_size(value: float) -> float:
+    """A size within what a chart can show; what has overflowed is the largest."""
+    return min(LARGEST, max(1 / LARGEST, value)) if math.isfinite(value) else LARGEST
+
+
+def first_to_last(gradients: list[float]) -> float:
+    """The gradient that reaches the first layer, in that at the end of the stack."""
+    return shown_size(gradients[0] / gradients[-1])
+
+
+def end_of_training(kind: str, layers: int, seed: int, steps: int) -> float:
+    """The training loss of a deep model of text at the end."""
+    config = small_config(WIDTH, layers)
+    config = replace(config, stack=replace(config.stack, norm="pre" if kind == "pre-norm" else "post"))
+    torch.manual_seed(seed)
+    model = DecoderOnly(config)
+    change_residuals(model, kind, WIDTH)
+    return min(20.0, learn_text(model, TextTrial(config, seed, steps, 0.002, rows=8)).end)
+
+
+def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
+    """It holds if deep stacks with both learn, and those that lack one or both do not, or learn less.
+
+    `shares` are of the deepest stacks: the gradient that reaches the first layer, in that at the end.
+    """
+    words = "in the deepest stack the gradient that reaches the first layer is " + ", ".join(
+        f"{share:.2g} ({kind})" for kind, share in shares.items()
+    )
+    words += " times that at the end; the loss after training comes to " + ", ".join(
+        f"{mean(each):.2f} ({kind})" for kind, each in losses.items()
+    )
+    ends = {kind: mean(each) for kind, each in losses.items()}
+    best = min(ends["pre-norm"], ends["post-norm"])
+    without = [ends[kind] for kind in KINDS[2:]]
+    residual_needed = min(ends["norm, no residual"], ends["neither"]) > best + 0.1
+    norm_needed = ends["residual, no norm"] > best + 0.02
+    if residual_needed and norm_needed:
+        return "holds", words
+    return ("holds in part" if max(without) > best + 0.1 else "does not hold at this size"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Gradients of stacks of 2 to 48 layers, and training of one depth."""
+    depths = bench.choose((2, 12, 48), (2, 6, 12, 24, 48))
+    layers, steps = bench.choose(12, 24), bench.choose(30, 300)
+    shares = {
+        kind: [[first_to_last(gradients_by_layer(kind, depth, seed)) for depth in depths] for seed in (1, 2, 3)]
+        for kind in KINDS
+    }
+    profiles = {kind: gradients_by_layer(kind, 24, 1) for kind in KINDS}
+    losses = {kind: [_kept(bench, kind, layers, seed, steps) for seed in bench.seeds] for kind in KINDS}
+    deepest = {kind: math.exp(mean([math.log(row[-1]) for row in rows])) for kind, rows in shares.items()}
+    verdict, words = judge(deepest, losses)
+    return Evidence(
+        f"stacks of {depths[0]} to {depths[-1]} layers of width {WIDTH} at their first weights, 3 seeds; and models of "
+        f"characters of {layers} layers that learn for {steps} steps",
+        verdict,
+        words,
+        (
+            *(
+                number(
+                    f"gradient at the first layer in that at the end, {depths[-1]} layers, {kind}",
+                    [row[-1] for row in rows],
+                )
+                for kind, rows in shares.items()
+            ),
+            *(
+                number(f"training loss, {layers} layers, {kind}", each, "nats/character")
+                for kind, each in losses.items()
+            ),
+        ),
+        (
+            Chart(
+                "The gradient at the first layer, in that at the end",
+                "layers",
+                "ratio",
+                tuple(series(kind, depths, rows) for kind, rows in shares.items()),
+                x_log=True,
+                y_log=True,
+            ),
+            Chart(
+                "The gradient by layer, 24 layers",
+                "layers before it",
+                "norm",
+                tuple(series(kind, range(25), [found]) for kind, found in profiles.items()),
+                y_log=True,
+            ),
+            Chart(
+                f"Training {layers} layers",
+                "",
+                "training loss at the end",
+                (series("loss", range(len(KINDS)), list(zip(*losses.values(), strict=True))),),
+                places=KINDS,
+            ),
+        ),
+    )
+
+
+def _kept(bench: Workbench, kind: str, layers: int, seed: int, steps: int) -> float:
+    def make() -> float:
+        bench.tell(f"{layers} layers, {kind}, seed {seed}")
+        return end_of_training(kind, layers, seed, steps)
+
+    return bench.own.value("deep", [kind, layers, seed, steps], make)

@@ -1,0 +1,104 @@
+"""Whether the feed-forward network works at each position by itself, and what its inner width is worth."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Chart, Evidence, Series, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.text import counted_pairs_loss
+from heedful.claims.learning.text_trials import TextTrial, small_config, tried
+from heedful.claims.workbench import Workbench
+from heedful.layers.feed_forward import FeedForward
+from heedful.settings.feed_forward import FeedForwardConfig
+
+WIDTH = 64
+FACTORS = (1, 2, 4, 8)
+
+
+@torch.no_grad()
+def shuffle_error(network: nn.Module, x_BTD: Tensor, order_T: Tensor) -> float:
+    """How far shuffling before is from shuffling after, relative to the output."""
+    after = network(x_BTD)[:, order_T]
+    return float((network(x_BTD[:, order_T]) - after).norm() / after.norm())
+
+
+def reached_positions(network: nn.Module, x_1TD: Tensor) -> int:
+    """How many positions of the output change where one position of the input does, at most."""
+    most = 0
+    with torch.no_grad():
+        plain = network(x_1TD)
+        for place in range(x_1TD.shape[1]):
+            changed = x_1TD.clone()
+            changed[:, place] += 1.0
+            most = max(most, int(((network(changed) - plain).abs().amax(-1) > 1e-6).sum()))
+    return most
+
+
+def judge(errors: list[float], reached: int, losses: dict[int, list[float]]) -> tuple[Verdict, str]:
+    """Two parts: position-wise, exactly; and 4 d as a good width: better than narrower ones, near the widest."""
+    ends = {factor: mean(found) for factor, found in losses.items()}
+    words = (
+        f"shuffling positions before or after differs by {max(errors):.1e}, and a changed position changes {reached} "
+    )
+    words += "position of the output; the loss is " + ", ".join(
+        f"{end:.3f} ({factor}d)" for factor, end in ends.items()
+    )
+    if max(errors) > 1e-5 or reached != 1:
+        return "does not hold at this size", words
+    if min(ends.values()) > counted_pairs_loss():
+        return "too short to tell", words
+    narrow, wide = min(losses), max(losses)
+    helps = clearly_below(losses[4], losses[narrow])
+    enough = wide == 4 or ends[4] - ends[wide] < ends[narrow] - ends[4]
+    return ("holds" if helps and enough else "holds in part"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Shuffled positions, and models of text with networks of each width."""
+    errors, reached = [], 0
+    for seed in (1, 2, 3):
+        torch.manual_seed(seed)
+        network = FeedForward(WIDTH, FeedForwardConfig()).eval()
+        errors.append(shuffle_error(network, torch.randn(3, 31, WIDTH), torch.randperm(31)))
+        reached = max(reached, reached_positions(network, torch.randn(1, 13, WIDTH)))
+    factors, steps = bench.choose((1, 4), FACTORS), bench.choose(300, 1000)
+    found = {
+        factor: [
+            tried(bench, TextTrial(small_config(WIDTH, inner_width=factor * WIDTH), seed, steps))
+            for seed in bench.seeds
+        ]
+        for factor in factors
+    }
+    losses = {factor: [each.loss for each in runs] for factor, runs in found.items()}
+    seconds = {factor: [1e3 * each.seconds / steps for each in runs] for factor, runs in found.items()}
+    verdict, words = judge(errors, reached, losses)
+    return Evidence(
+        f"a network of width {WIDTH} on 31 positions, 3 seeds; 2-layer models of characters whose inner width is "
+        f"{', '.join(f'{factor}d' for factor in factors)}, {steps} steps",
+        verdict,
+        words,
+        (
+            number("change by shuffling before in place of after", errors),
+            number("positions that one position reaches", [reached]),
+            *(
+                number(f"held-out loss, inner width {factor}d", each, "nats/character")
+                for factor, each in losses.items()
+            ),
+            *(number(f"time per step, inner width {factor}d", each, "ms") for factor, each in seconds.items()),
+        ),
+        (
+            Chart(
+                "Held-out loss against the inner width",
+                "inner width / d",
+                "nats per character",
+                (_line("loss", losses),),
+                x_log=True,
+            ),
+            Chart("Time per step", "inner width / d", "ms", (_line("time", seconds),), x_log=True),
+        ),
+    )
+
+
+def _line(name: str, found: dict[int, list[float]]) -> Series:
+    return series(name, list(found), list(zip(*found.values(), strict=True)))

@@ -1,0 +1,164 @@
+"""Whether a far token is found: recall over a distance, and the gradient from the output back to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.learning.course import Course, learn
+from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
+from heedful.claims.workbench import Workbench
+from heedful.models.decoder_only import DecoderOnly
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.stack import StackConfig
+
+KINDS = ("Transformer", "LSTM", "GRU")
+# The token to be recalled is one of these; all others only fill the way, and the last one asks for it.
+ANSWERS, FILLERS = 10, 10
+ASK = ANSWERS + FILLERS
+VOCABULARY = ASK + 1
+WIDTH, LAYERS, ROWS = 48, 2, 16
+
+
+def recall_rows(distance: int, rows: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Rows that begin with a token to be recalled, go on with fillers, and ask for it that many tokens later."""
+    generator = torch.Generator().manual_seed(sum(part * 1_000_003**place for place, part in enumerate(seed)))
+    answers_B = torch.randint(0, ANSWERS, (rows,), generator=generator)
+    fillers = torch.randint(ANSWERS, ASK, (rows, distance - 1), generator=generator)
+    return torch.cat([answers_B[:, None], fillers, torch.full((rows, 1), ASK)], 1), answers_B
+
+
+def far_gradient(hidden: Callable[[Tensor], Tensor], x_BTD: Tensor) -> float:
+    """The gradient from the last output to the first input, in that to the last input."""
+    x_BTD = x_BTD.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(hidden(x_BTD)[:, -1].sum(), x_BTD)
+    return float(slope[:, 0].norm() / slope[:, -1].norm().clamp(min=1e-30))
+
+
+def new_model(kind: str, distance: int, seed: int) -> nn.Module:
+    """A model of each kind, of about as many parameters."""
+    torch.manual_seed(seed)
+    stack = StackConfig(LAYERS, "pre", 0.0, AttentionConfig(4))
+    config = DecoderOnlyConfig(VOCABULARY, WIDTH, distance + 1, "sinusoidal", stack=stack)
+    transformer = DecoderOnly(config)
+    if kind == "Transformer":
+        return transformer
+    parameters = sum(each.numel() for each in transformer.parameters())
+    cell: Any = kind.lower()
+    return RecurrentReader(VOCABULARY, width_for(parameters, VOCABULARY, LAYERS, cell), LAYERS, cell)
+
+
+def run(kind: str, distance: int, seed: int, steps: int) -> dict[str, float]:
+    """How well a model recalls after training at a distance, and its gradient to the far token before training."""
+    model = new_model(kind, distance, seed)
+    ids_BT, _ = recall_rows(distance, ROWS, (seed, 0))
+    if isinstance(model, DecoderOnly):
+        blocks, norm = model.blocks, model.norm
+        x_BTD = model.embedding(ids_BT, torch.arange(ids_BT.shape[1]))
+        gradient = far_gradient(lambda x: norm(blocks(x, causal=True)), x_BTD)
+    else:
+        assert isinstance(model, RecurrentReader)
+        gradient = far_gradient(model.hidden, model.embedding(ids_BT))
+
+    def loss(step: int) -> Tensor:
+        ids_BT, answers_B = recall_rows(distance, ROWS, (seed, step + 1))
+        return F.cross_entropy(model(ids_BT)[:, -1], answers_B)
+
+    learned = learn(model, loss, Course(steps, 0.003))
+    with torch.no_grad():
+        ids_BT, answers_B = recall_rows(distance, 100, (0, distance))
+        right = float((model(ids_BT)[:, -1].argmax(-1) == answers_B).float().mean())
+    parameters = sum(each.numel() for each in model.parameters())
+    return {"right": right, "gradient": max(gradient, 1e-12), "seconds": learned.seconds[-1], "parameters": parameters}
+
+
+def reach(distances: tuple[int, ...], right: list[float]) -> int:
+    """The greatest distance up to which nine in ten are recalled; 0 if there is none."""
+    found = 0
+    for distance, share in zip(distances, right, strict=True):
+        if share < 0.9:
+            break
+        found = distance
+    return found
+
+
+def judge(reaches: dict[str, int], falls: dict[str, float], farthest: int) -> tuple[Verdict, str]:
+    """It holds if the Transformer recalls from farther away, and its gradient falls less with the distance."""
+    words = "nine in ten tokens are recalled up to a distance of " + ", ".join(
+        f"{reached} ({kind})" for kind, reached in reaches.items()
+    )
+    words += "; from the least to the greatest distance the gradient to the far token falls "
+    words += ", ".join(f"{fall:,.3g}-fold ({kind})" for kind, fall in falls.items())
+    recurrent = max(reaches["LSTM"], reaches["GRU"])
+    if reaches["Transformer"] == 0 and recurrent == 0:
+        return "too short to tell", words
+    farther = reaches["Transformer"] > recurrent or (recurrent == farthest == reaches["Transformer"])
+    flatter = falls["Transformer"] < min(falls["LSTM"], falls["GRU"])
+    if farther and flatter:
+        return ("holds in part" if recurrent == farthest else "holds"), words
+    return ("holds in part" if farther or flatter else "does not hold at this size"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Every kind at every distance."""
+    distances = bench.choose((8, 32), (8, 16, 32, 64, 128, 256, 512))
+    steps = bench.choose(80, 400)
+    found: dict[str, list[list[dict[str, float]]]] = {kind: [] for kind in KINDS}
+    for kind in KINDS:
+        for seed in bench.seeds:
+            found[kind].append([_kept(bench, kind, distance, seed, steps) for distance in distances])
+
+    def column(kind: str, what: str) -> list[list[float]]:
+        return [[each[what] for each in row] for row in found[kind]]
+
+    means = {kind: [mean(each) for each in zip(*column(kind, "right"), strict=True)] for kind in KINDS}
+    logs = {kind: [[math.log(each) for each in row] for row in column(kind, "gradient")] for kind in KINDS}
+    falls = {kind: math.exp(mean([row[0] - row[-1] for row in logs[kind]])) for kind in KINDS}
+    verdict, words = judge({kind: reach(distances, means[kind]) for kind in KINDS}, falls, distances[-1])
+    return Evidence(
+        f"the first token of a row is asked for at its end, {distances[0]} to {distances[-1]} tokens later; {LAYERS} "
+        "layers, "
+        f"{found['Transformer'][0][0]['parameters']:,.0f} parameters (LSTM {found['LSTM'][0][0]['parameters']:,.0f}, "
+        "GRU "
+        f"{found['GRU'][0][0]['parameters']:,.0f}), {steps} steps at each distance",
+        verdict,
+        words,
+        tuple(
+            number(f"recalled at distance {distance}, {kind}", [row[place] for row in column(kind, "right")])
+            for kind in KINDS
+            for place, distance in enumerate(distances)
+            if place in (0, len(distances) // 2, len(distances) - 1)
+        ),
+        (
+            Chart(
+                "Recall",
+                "distance",
+                "share recalled",
+                tuple(series(kind, distances, column(kind, "right")) for kind in KINDS),
+                x_log=True,
+            ),
+            Chart(
+                "Gradient from the output to the far token, at the first weights",
+                "distance",
+                "in that to the last token",
+                tuple(series(kind, distances, column(kind, "gradient")) for kind in KINDS),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+    )
+
+
+def _kept(bench: Workbench, kind: str, distance: int, seed: int, steps: int) -> dict[str, float]:
+    def make() -> dict[str, float]:
+        bench.tell(f"recall at distance {distance}: {kind}, seed {seed}")
+        return run(kind, distance, seed, steps)
+
+    return bench.own.value("recall", [kind, distance, seed, steps], make)

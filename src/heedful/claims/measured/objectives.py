@@ -1,0 +1,171 @@
+"""What GPT's next token, BERT's masks and XLNet's two streams can fill, after the same time of training on text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series
+from heedful.claims.learning.course import Course, learn
+from heedful.claims.learning.text import next_token_loss, reference_text, windows
+from heedful.claims.learning.text_trials import LENGTH, ROWS, small_config
+from heedful.claims.workbench import Workbench
+from heedful.models.decoder_only import DecoderOnly
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.xlnet import XLNet
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.xlnet import XLNetConfig
+from heedful.tasks.language_modeling.permutation import PermutationBatch, draw_ranks, permutation_loss
+
+KINDS = ("GPT", "BERT", "XLNet")
+MASKED_SHARE, HOLE, EVALUATED = 0.15, LENGTH // 2, 256
+
+
+def new_model(kind: str, seed: int) -> nn.Module:
+    """A model of about the same size of each kind; BERT's vocabulary has a mask at its end."""
+    torch.manual_seed(seed)
+    config, vocabulary = small_config(), reference_text().vocabulary_size
+    if kind == "GPT":
+        return DecoderOnly(config)
+    if kind == "BERT":
+        return EncoderOnly(
+            EncoderOnlyConfig(
+                vocabulary + 1, config.width, LENGTH, embedding=config.embedding, stack=config.stack, head="masked"
+            )
+        )
+    stack = replace(config.stack, norm="post", attention=replace(config.stack.attention, bias=False))
+    return XLNet(XLNetConfig(vocabulary, config.width, LENGTH, 0, stack=stack))
+
+
+def masked_loss(model: nn.Module, ids_BT: Tensor, seed: tuple[int, ...]) -> Tensor:
+    """The loss of the characters behind masks."""
+    hidden_BT = torch.from_numpy(np.random.default_rng(seed).random(ids_BT.shape) < MASKED_SHARE)
+    hidden_BT[:, 0] |= ~hidden_BT.any(1)
+    logits_BTV = model(ids_BT.masked_fill(hidden_BT, reference_text().vocabulary_size))
+    return F.cross_entropy(logits_BTV[hidden_BT], ids_BT[hidden_BT])
+
+
+def ordered_loss(model: XLNet, ids_BX: Tensor, seed: tuple[int, ...]) -> Tensor:
+    """The loss of all characters, each row read in an order of its own, half of them from left to right."""
+    B, X = ids_BX.shape
+    T = X - 1
+    ranks_BX = torch.from_numpy(np.stack([draw_ranks(T, 0.5, (*seed, row)) for row in range(B)]))
+    places_BT = torch.arange(1, X).expand(B, -1)
+    documents_BT, memory = torch.zeros(B, T, dtype=torch.long), torch.zeros(B, 0, dtype=torch.long)
+    batch = PermutationBatch(ids_BX[:, :-1], ids_BX[:, 1:], places_BT, ranks_BX, memory, documents_BT)
+    return permutation_loss(model, batch, 0.0)[0] / batch.num_targets
+
+
+def train(kind: str, seed: int, seconds: float) -> nn.Module:
+    """A model that has learned for some seconds."""
+    model, text = new_model(kind, seed), reference_text().train
+
+    def loss(step: int) -> Tensor:
+        ids_BX = windows(text, ROWS, LENGTH + 1, (seed, step))
+        if isinstance(model, XLNet):
+            return ordered_loss(model, ids_BX, (seed, step))
+        return masked_loss(model, ids_BX[:, :-1], (seed, step)) if kind == "BERT" else next_token_loss(model, ids_BX)
+
+    learn(model, loss, Course(100_000, 0.003, seconds=seconds))
+    return model
+
+
+def at_the_end(model: nn.Module, ids_BT: Tensor) -> Tensor:
+    """Logits of the last character of a row, from those before it."""
+    if isinstance(model, XLNet):
+        return model.output(model.hidden(ids_BT[:, :-1]))[:, -1]
+    if isinstance(model, EncoderOnly):
+        asked = ids_BT.clone()
+        asked[:, -1] = reference_text().vocabulary_size
+        return model(asked)[:, -1, :-1]
+    return model(ids_BT[:, :-1])[:, -1]
+
+
+def in_the_hole(model: nn.Module, ids_BT: Tensor) -> Tensor:
+    """Logits of the character in the middle of a row, from all that the model can make use of."""
+    if isinstance(model, XLNet):
+        B, T = ids_BT.shape
+        seen_BTT = torch.ones(B, T, T, dtype=torch.bool)
+        seen_BTT[:, :, HOLE] = False
+        return model(ids_BT, seen_BTT, F.one_hot(torch.full((B, 1), HOLE), T).float())[:, 0]
+    if isinstance(model, EncoderOnly):
+        asked = ids_BT.clone()
+        asked[:, HOLE] = reference_text().vocabulary_size
+        return model(asked)[:, HOLE, :-1]
+    return model(ids_BT[:, :HOLE])[:, -1]
+
+
+def by_trying_all(model: nn.Module, ids_BT: Tensor) -> Tensor:
+    """Logits of the character in the middle from a model of next characters: how likely each makes all that follows."""
+    found = []
+    for row in ids_BT:
+        tried_VT = row.repeat(reference_text().vocabulary_size, 1)
+        tried_VT[:, HOLE] = torch.arange(len(tried_VT))
+        logp = model(tried_VT[:, :-1])[:, HOLE - 1 :].log_softmax(-1)
+        found.append(logp.gather(2, tried_VT[:, HOLE:, None])[..., 0].sum(1))
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def scores(model: nn.Module, kind: str) -> dict[str, float]:
+    """The loss at the end of a text, and of a hole in its middle."""
+    ids_BT = windows(reference_text().held_out, EVALUATED, LENGTH, (0, 0))
+    found = {
+        "at the end": F.cross_entropy(at_the_end(model, ids_BT), ids_BT[:, -1]),
+        "in the middle": F.cross_entropy(in_the_hole(model, ids_BT), ids_BT[:, HOLE]),
+    }
+    if kind == "GPT":
+        part = ids_BT[: EVALUATED // 2]
+        found["in the middle, trying all characters"] = F.cross_entropy(by_trying_all(model, part), part[:, HOLE])
+    return {name: min(99.0, float(value)) for name, value in found.items()}
+
+
+def judge(found: dict[str, dict[str, list[float]]]) -> tuple[Verdict, str]:
+    """GPT is best at the end, BERT and XLNet fill a hole better than GPT from its left, and XLNet does both."""
+    ends = {kind: {place: mean(values) for place, values in places.items()} for kind, places in found.items()}
+    words = "; ".join(
+        f"{kind}: " + ", ".join(f"{value:.2f} {place}" for place, value in places.items())
+        for kind, places in ends.items()
+    )
+    next_best = ends["GPT"]["at the end"] == min(each["at the end"] for each in ends.values())
+    left = ends["GPT"]["in the middle"]
+    fill = [ends[kind]["in the middle"] < left for kind in ("BERT", "XLNet")]
+    both = ends["XLNet"]["at the end"] < ends["BERT"]["at the end"]
+    held = [next_best, *fill, both]
+    return ("holds" if all(held) else "holds in part" if any(held) else "does not hold at this size"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """The three kinds, the same time each."""
+    seconds = bench.choose(6.0, 40.0)
+    runs = {kind: [_kept(bench, kind, seed, seconds) for seed in bench.seeds] for kind in KINDS}
+    found = {kind: {place: [each[place] for each in rows] for place in rows[0]} for kind, rows in runs.items()}
+    verdict, words = judge(found)
+    places = ("at the end", "in the middle")
+    lines = [series(kind, (0, 1), [[each[place] for place in places] for each in rows]) for kind, rows in runs.items()]
+    return Evidence(
+        f"models of characters of 2 layers and width 64, {seconds:g} seconds of training each; {EVALUATED} held-out "
+        "rows of "
+        f"{LENGTH} characters, of which the last or the {HOLE + 1}th is to be guessed",
+        verdict,
+        words,
+        tuple(
+            number(f"{kind}, {place}", values, "nats/character")
+            for kind, all_places in found.items()
+            for place, values in all_places.items()
+        ),
+        (bars("Loss of a character", "nats per character", places, lines),),
+    )
+
+
+def _kept(bench: Workbench, kind: str, seed: int, seconds: float) -> dict[str, Any]:
+    def make() -> dict[str, float]:
+        bench.tell(f"{kind}, seed {seed}, {seconds:g} seconds")
+        return scores(train(kind, seed, seconds), kind)
+
+    return bench.own.value("objective", [kind, seed, seconds], make)

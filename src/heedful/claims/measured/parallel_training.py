@@ -1,0 +1,118 @@
+"""Whether training without recurrence is faster: tokens per second, and the loss over seconds and over steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
+from heedful.claims.learning.text import held_out_scores, reference_text
+from heedful.claims.learning.text_trials import TextTrial, build, learn_text, small_config
+from heedful.claims.workbench import Workbench
+
+KINDS = ("Transformer", "LSTM", "GRU")
+LENGTH, ROWS, POINTS = 128, 8, 20
+
+
+def loss_at(losses: list[float], places: list[float], wanted: list[float]) -> list[float]:
+    """The mean loss of the steps up to each wanted place and after the one before it; the last loss beyond the end."""
+    found, start = [], 0
+    for end in wanted:
+        stop = start
+        while stop < len(places) and places[stop] <= end:
+            stop += 1
+        part = losses[start:stop] or [losses[min(start, len(losses) - 1)]]
+        found.append(mean(part))
+        start = stop
+    return found
+
+
+def run(kind: str, seed: int, seconds: float) -> dict[str, Any]:
+    """A model that learns for some seconds: its losses, times, speed, and worth at the end."""
+    trial = TextTrial(small_config(length=LENGTH), seed, 100_000, 0.004, length=LENGTH, rows=ROWS)
+    model: torch.nn.Module = build(trial)
+    parameters = sum(each.numel() for each in model.parameters())
+    if kind != "Transformer":
+        vocabulary, cell = reference_text().vocabulary_size, kind.lower()
+        torch.manual_seed(seed)
+        model = RecurrentReader(vocabulary, width_for(parameters, vocabulary, 2, cell), 2, cell)  # type: ignore[arg-type]
+    learned = learn_text(model, trial, seconds)
+    return {
+        "losses": learned.losses[: len(learned.seconds)],
+        "seconds": learned.seconds,
+        "speed": len(learned.seconds) * LENGTH * ROWS / learned.seconds[-1],
+        "loss": held_out_scores(model, LENGTH)[0],
+        "parameters": sum(each.numel() for each in model.parameters()),
+    }
+
+
+def judge(
+    speed: dict[str, list[float]], loss: dict[str, list[float]], by_step: dict[str, float]
+) -> tuple[Verdict, str]:
+    """Two parts: more tokens per second than either recurrent model, and a lower loss after the same time."""
+    faster = all(clearly_below(speed[kind], speed["Transformer"]) for kind in KINDS[1:])
+    better = all(mean(loss["Transformer"]) < mean(loss[kind]) for kind in KINDS[1:])
+    words = "tokens per second: " + ", ".join(f"{mean(each):,.0f} ({kind})" for kind, each in speed.items())
+    words += "; held-out loss after the same time: " + ", ".join(
+        f"{mean(each):.3f} ({kind})" for kind, each in loss.items()
+    )
+    words += "; training loss at the same step: " + ", ".join(f"{each:.3f} ({kind})" for kind, each in by_step.items())
+    held = faster + better
+    return ("holds" if held == 2 else "holds in part" if held else "does not hold at this size"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Models of about as many parameters, the same batches, the same time."""
+    seconds = bench.choose(5.0, 25.0)
+    found = {kind: [_kept(bench, kind, seed, seconds) for seed in bench.seeds] for kind in KINDS}
+    times = [seconds * (place + 1) / POINTS for place in range(POINTS)]
+    fewest = min(len(each["seconds"]) for runs in found.values() for each in runs)
+    steps = [fewest * (place + 1) / POINTS for place in range(POINTS)]
+    over_time = {
+        kind: [loss_at(each["losses"], each["seconds"], times) for each in runs] for kind, runs in found.items()
+    }
+    over_steps = {
+        kind: [loss_at(each["losses"], [float(n + 1) for n in range(len(each["losses"]))], steps) for each in runs]
+        for kind, runs in found.items()
+    }
+    speed = {kind: [each["speed"] for each in runs] for kind, runs in found.items()}
+    loss = {kind: [each["loss"] for each in runs] for kind, runs in found.items()}
+    verdict, words = judge(speed, loss, {kind: mean([row[-1] for row in rows]) for kind, rows in over_steps.items()})
+    sizes = ", ".join(f"{kind} {runs[0]['parameters']:,}" for kind, runs in found.items())
+    return Evidence(
+        f"models of characters of 2 layers ({sizes} parameters), {ROWS} windows of {LENGTH} per step, {seconds:g} "
+        "seconds each",
+        verdict,
+        words,
+        (
+            *(number(f"speed, {kind}", each, "tokens/s") for kind, each in speed.items()),
+            *(
+                number(f"held-out loss after {seconds:g} s, {kind}", each, "nats/character")
+                for kind, each in loss.items()
+            ),
+        ),
+        (
+            Chart(
+                "Over seconds",
+                "seconds",
+                "training loss",
+                tuple(series(kind, times, rows) for kind, rows in over_time.items()),
+            ),
+            Chart(
+                "Over steps",
+                "step",
+                "training loss",
+                tuple(series(kind, steps, rows) for kind, rows in over_steps.items()),
+            ),
+        ),
+    )
+
+
+def _kept(bench: Workbench, kind: str, seed: int, seconds: float) -> dict[str, Any]:
+    def make() -> dict[str, Any]:
+        bench.tell(f"{kind}, seed {seed}, {seconds:g} seconds")
+        return run(kind, seed, seconds)
+
+    return bench.own.value("run", [kind, seed, seconds], make)

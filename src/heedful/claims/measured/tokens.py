@@ -1,0 +1,180 @@
+"""Tokens of any kind on the same blocks: characters, words, pixels and patches; and what the size of a patch costs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pydoc_data.topics import topics
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, bars, fitted_power, mean, number, series
+from heedful.claims.learning.course import Course, learn
+from heedful.claims.workbench import Workbench
+from heedful.models.encoder_only import EncoderOnly
+from heedful.models.vision import Vision, normalise
+from heedful.settings.attention import AttentionConfig
+from heedful.settings.encoder_only import EncoderOnlyConfig
+from heedful.settings.stack import StackConfig
+from heedful.settings.vision import VisionConfig
+from heedful.tasks.image_classification.demo_shapes import SHAPES, draw_shapes
+
+SIZE, WIDTH, ROWS, IMAGES = 16, 48, 16, 3000
+TOPICS, WORDS, SNIPPET = 6, 500, {"words": 16, "characters": 64}
+STACK = StackConfig(2, "pre", 0.0, AttentionConfig(4))
+
+
+@cache
+def shapes(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Images N 3 H W of six shapes, and which each shows."""
+    images, classes = draw_shapes(count, seed, SIZE)
+    return torch.from_numpy(images).movedim(-1, 1), torch.from_numpy(classes)
+
+
+@cache
+def topic_ids(kind: str) -> tuple[list[Tensor], int]:
+    """The longest help texts as ids of words or of characters, and the number of ids; what is rare is 0."""
+    longest = sorted(topics.values(), key=len)[-TOPICS:]
+    texts: list[Any] = [text.split() for text in longest] if kind == "words" else longest
+    counts: dict[str, int] = {}
+    for text in texts:
+        for each in text:
+            counts[each] = counts.get(each, 0) + 1
+    known = {
+        each: place + 1 for place, each in enumerate(sorted(counts, key=lambda each: (-counts[each], each))[:WORDS])
+    }
+    return [torch.tensor([known.get(each, 0) for each in text]) for text in texts], len(known) + 1
+
+
+def snippets(kind: str, rows: int, seed: tuple[int, ...], unseen: bool) -> tuple[Tensor, Tensor]:
+    """Snippets of topics, and which topic each is of; the last fifth of each topic is unseen in training."""
+    random, (texts, _), length = np.random.default_rng(seed), topic_ids(kind), SNIPPET[kind]
+    classes = random.integers(TOPICS, size=rows)
+    found = []
+    for number_of_topic in classes:
+        text = texts[number_of_topic]
+        cut = len(text) * 4 // 5
+        part = text[cut:] if unseen else text[:cut]
+        start = int(random.integers(len(part) - length))
+        found.append(part[start : start + length])
+    return torch.stack(found), torch.from_numpy(classes)
+
+
+def image_model(patch: int, seed: int) -> Vision:
+    """A vision model with patches of some pixels on a side."""
+    torch.manual_seed(seed)
+    return Vision(VisionConfig((SIZE, SIZE), (patch, patch), 3, len(SHAPES), WIDTH, "mean", stack=STACK))
+
+
+def image_run(patch: int, seed: int, steps: int) -> dict[str, float]:
+    """How many unseen images are named right after training, and the time of a step."""
+    model = image_model(patch, seed)
+    pixels, classes = shapes(IMAGES, seed)
+
+    def loss(step: int) -> Tensor:
+        chosen = torch.from_numpy(np.random.default_rng((seed, step)).integers(IMAGES, size=ROWS))
+        return F.cross_entropy(model(normalise(pixels[chosen], model.config.pixels)), classes[chosen])
+
+    learned = learn(model, loss, Course(steps, 0.002))
+    unseen, answers = shapes(300, 1000 + seed)
+    return _scored(model, normalise(unseen, model.config.pixels), answers, learned.seconds)
+
+
+def text_run(kind: str, seed: int, steps: int) -> dict[str, float]:
+    """How many unseen snippets are put to the right topic after training, and the time of a step."""
+    torch.manual_seed(seed)
+    vocabulary = topic_ids(kind)[1]
+    model = EncoderOnly(
+        EncoderOnlyConfig(vocabulary, WIDTH, SNIPPET[kind], stack=STACK, head="classes", num_labels=TOPICS)
+    )
+
+    def loss(step: int) -> Tensor:
+        ids_BT, classes = snippets(kind, ROWS, (seed, step), unseen=False)
+        return F.cross_entropy(model(ids_BT), classes)
+
+    learned = learn(model, loss, Course(steps, 0.002))
+    return _scored(model, *snippets(kind, 300, (0, seed), unseen=True), learned.seconds)
+
+
+@torch.no_grad()
+def _scored(model: nn.Module, inputs: Tensor, answers: Tensor, seconds: list[float]) -> dict[str, float]:
+    right = torch.cat([model(part).argmax(-1) for part in inputs.split(100)]) == answers
+    return {"right": float(right.float().mean()), "milliseconds": 1e3 * seconds[-1] / len(seconds)}
+
+
+def judge(right: dict[str, float], chance: float, power: float, finer_is_better: bool) -> tuple[Verdict, str]:
+    """It holds if every kind of token is learned far beyond chance, and finer patches cost more and are better."""
+    words = "right answers: " + ", ".join(f"{share:.0%} ({name})" for name, share in right.items())
+    words += f", where guessing gives {chance:.0%}; the time of a step grows as the number of patches to the power "
+    words += f"{power:.2f}"
+    learned = [share > 2 * chance for share in right.values()]
+    if not all(learned):
+        return ("too short to tell" if not any(learned) else "holds in part"), words
+    return ("holds" if finer_is_better and power > 0 else "holds in part"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Classifiers of images and of text, of the same two blocks."""
+    patches = bench.choose((2, 4, 8), (1, 2, 4, 8))
+    steps = bench.choose(100, 700)
+    images = {patch: [_kept(bench, patch, seed, steps) for seed in bench.seeds] for patch in patches}
+    text = {kind: [_kept(bench, kind, seed, steps) for seed in bench.seeds] for kind in ("words", "characters")}
+    names = {patch: "pixels" if patch == 1 else f"patches of {patch} x {patch}" for patch in patches}
+    runs = {**text, **{names[patch]: found for patch, found in images.items()}}
+    right = {name: [each["right"] for each in found] for name, found in runs.items()}
+    time = {name: [each["milliseconds"] for each in found] for name, found in runs.items()}
+    counts = {patch: (SIZE // patch) ** 2 for patch in patches}
+    power = fitted_power(list(counts.values()), [mean(time[names[patch]]) for patch in patches])
+    best = max(patches, key=lambda patch: mean(right[names[patch]]))
+    verdict, words = judge({name: mean(found) for name, found in right.items()}, 1 / TOPICS, power, best < max(patches))
+    order = sorted(patches, reverse=True)
+
+    def against(found: dict[str, list[float]]) -> list[tuple[float, ...]]:
+        return list(zip(*(found[names[patch]] for patch in order), strict=True))
+
+    tokens = [counts[patch] for patch in order]
+    return Evidence(
+        f"2 blocks of width {WIDTH}, {ROWS} rows per step, {steps} steps: six shapes on images of {SIZE} x {SIZE}, "
+        "and six topics "
+        f"of the Python reference from {SNIPPET['words']} words or {SNIPPET['characters']} characters",
+        verdict,
+        words,
+        (
+            *(number(f"right, {name}", found) for name, found in right.items()),
+            *(number(f"time per step, {name}", found, "ms") for name, found in time.items()),
+        ),
+        (
+            bars(
+                "Right answers by the kind of token",
+                "share",
+                list(right),
+                [series("right", range(len(right)), list(zip(*right.values(), strict=True)))],
+            ),
+            Chart(
+                "Images: right answers against the number of patches",
+                "patches",
+                "share",
+                (series("right", tokens, against(right)),),
+                x_log=True,
+            ),
+            Chart(
+                "Images: time per step",
+                "patches",
+                "ms",
+                (series("time", tokens, against(time)),),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+    )
+
+
+def _kept(bench: Workbench, kind: int | str, seed: int, steps: int) -> dict[str, float]:
+    def make() -> dict[str, float]:
+        bench.tell(f"{kind if isinstance(kind, str) else f'patches of {kind}'}, seed {seed}")
+        return image_run(kind, seed, steps) if isinstance(kind, int) else text_run(kind, seed, steps)
+
+    return bench.own.value("tokens", [kind, seed, steps], make)

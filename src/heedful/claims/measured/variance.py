@@ -1,0 +1,103 @@
+"""The variance of query times key: of random vectors, and of a trained model's own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, mean, number, series
+from heedful.claims.learning.observed import queries_and_keys
+from heedful.claims.learning.text import held_out_windows
+from heedful.claims.learning.text_trials import LENGTH, common_trial, trained_model
+from heedful.claims.workbench import Workbench
+
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def product_variance(query_NK: Tensor, key_NK: Tensor) -> float:
+    """The variance of the products of each query with its key."""
+    return float((query_NK * key_NK).sum(-1).var())
+
+
+def standardised(x_NK: Tensor) -> Tensor:
+    """Vectors whose components each have a mean of 0 and a variance of 1 over all of them."""
+    return (x_NK - x_NK.mean(0)) / x_NK.std(0).clamp(min=1e-12)
+
+
+def head_variances(query_NK: Tensor, key_NK: Tensor) -> tuple[float, float]:
+    """The variance of a head's own scores, scaled; and of its standardised vectors, divided by their width."""
+    own = product_variance(query_NK, key_NK) / query_NK.shape[1]
+    return own, product_variance(standardised(query_NK), standardised(key_NK)) / query_NK.shape[1]
+
+
+def judge(exponent: float, scaled: list[float], trained: list[float]) -> tuple[Verdict, str]:
+    """It holds if the samples follow the law, and in part if a trained model's vectors are far from it."""
+    words = f"the variance grows as d_k to the power {exponent:.3f}, and scaled it stays within {min(scaled):.2f} to "
+    words += f"{max(scaled):.2f}; the trained model's components, brought to unit variance, give {mean(trained):.2f} "
+    words += "times d_k on average, because they are not independent of each other"
+    if abs(exponent - 1) > 0.05 or max(abs(each - 1) for each in scaled) > 0.1:
+        return "does not hold at this size", words
+    return ("holds" if 0.5 < mean(trained) < 2 else "holds in part"), words
+
+
+def measure(bench: Workbench) -> Evidence:
+    """Draw vectors, and look into a trained model."""
+    samples = bench.choose(20_000, 50_000)
+    plain, scaled = [], []
+    for seed in (1, 2, 3):
+        generator = torch.Generator().manual_seed(seed)
+        row = []
+        for width in WIDTHS:
+            query, key = (torch.randn(samples, width, generator=generator) for _ in range(2))
+            row.append(product_variance(query, key))
+        plain.append(row)
+        scaled.append([value / width for value, width in zip(row, WIDTHS, strict=True)])
+    own, independent = [], []
+    for query_BHTK, key_BHSK in queries_and_keys(trained_model(bench, common_trial(bench)), _text()):
+        for head in range(query_BHTK.shape[1]):
+            found = head_variances(*_pairs(query_BHTK[:, head], key_BHSK[:, head]))
+            own.append(found[0])
+            independent.append(found[1])
+    exponent = fitted_power(WIDTHS, [mean(column) for column in zip(*plain, strict=True)])
+    verdict, words = judge(exponent, [mean(column) for column in zip(*scaled, strict=True)], independent)
+    places = [str(number) for number in range(1, len(own) + 1)]
+    heads = [series("of its own queries and keys", range(len(own)), [own])]
+    heads += [series("of their components at unit variance", range(len(own)), [independent])]
+    return Evidence(
+        f"{samples:,} pairs of normal vectors for each d_k from 4 to 1024, 3 seeds; a 2-layer model of characters with "
+        f"d_k {WIDTHS[2]}, all its heads on held-out text",
+        verdict,
+        words,
+        (
+            number("exponent of d_k", [fitted_power(WIDTHS, row) for row in plain]),
+            number("variance after 1/sqrt(d_k), all d_k", [value for row in scaled for value in row]),
+            number("trained model: scaled scores, over its heads", own),
+            number("trained model: at unit variance, divided by d_k", independent),
+        ),
+        (
+            Chart(
+                "Variance of q.k of unit-variance vectors",
+                "d_k",
+                "variance",
+                (series("q.k", WIDTHS, plain), series("q.k / sqrt(d_k)", WIDTHS, scaled)),
+                x_log=True,
+                y_log=True,
+            ),
+            Chart(
+                "A trained model, head by head", "", "variance of q.k / sqrt(d_k)", tuple(heads), places=tuple(places)
+            ),
+        ),
+    )
+
+
+def _text() -> Tensor:
+    return held_out_windows(LENGTH, 64 * LENGTH)[:, :-1]
+
+
+def _pairs(query_BTK: Tensor, key_BSK: Tensor) -> tuple[Tensor, Tensor]:
+    """Each query with one key of its own text, at a random earlier place or its own."""
+    B, T, K = query_BTK.shape
+    places_T = torch.arange(T)
+    chosen_BT = (torch.rand(B, T, generator=torch.Generator().manual_seed(1)) * (places_T + 1)).long()
+    key_BTK = key_BSK.gather(1, chosen_BT[..., None].expand(-1, -1, K))
+    return query_BTK.reshape(-1, K), key_BTK.reshape(-1, K)

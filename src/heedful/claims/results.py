@@ -1,0 +1,82 @@
+"""Results of claims in files: one for each claim in the work folder, and all of a run as claims.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from heedful.claims.claim import PACKAGE, Claim
+from heedful.claims.evidence import Evidence
+from heedful.config import from_dict, read_json
+from heedful.errors import UserError
+from heedful.files import write_file
+
+FORMAT = 1
+# The results of a full run, which come with the source code.
+COMMITTED = PACKAGE.parents[1] / "docs" / "claims" / "claims.json"
+Origin = Literal["measured", "committed", "absent"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a claim's measurement gave, and how; `made_by` is a hash of the code behind it."""
+
+    made_by: str
+    quick: bool
+    seconds: float
+    cores: int
+    torch: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim, and its result: measured now, taken from the committed run, or absent."""
+
+    claim: Claim
+    origin: Origin
+    result: Result | None
+
+
+def save_result(path: Path, result: Result) -> None:
+    """Keep a claim's result."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, json.dumps(asdict(result), allow_nan=False, indent=1))
+
+
+def kept_result(path: Path, made_by: str) -> Result | None:
+    """A result that was kept, if the code behind it is still the same."""
+    if not path.is_file():
+        return None
+    try:
+        found = from_dict(Result, read_json(path))
+    except UserError:  # of another version, or damaged: it is measured again
+        return None
+    return found if found.made_by == made_by else None
+
+
+def run_document(rows: list[Row], quick: bool, seconds: float, command: str) -> dict[str, Any]:
+    """All of a run, as claims.json holds it."""
+    claims = [
+        {
+            **asdict(row.claim),
+            "command": row.claim.command,
+            "origin": row.origin,
+            "result": None if row.result is None else asdict(row.result),
+        }
+        for row in rows
+    ]
+    return {"format": FORMAT, "command": command, "quick": quick, "seconds": round(seconds, 1), "claims": claims}
+
+
+def committed_results(path: Path = COMMITTED) -> dict[str, Result]:
+    """The results of the full run that comes with the source code; none where there is no such file."""
+    if not path.is_file():
+        return {}
+    document = read_json(path)
+    if document.get("format") != FORMAT:
+        raise UserError(f"{path} has the format {document.get('format')!r}, and this version reads {FORMAT}")
+    found = {each["name"]: each["result"] for each in document["claims"] if each["origin"] == "measured"}
+    return {name: from_dict(Result, result) for name, result in found.items() if not result["quick"]}

@@ -1,0 +1,92 @@
+"""Measures claims one after the other; what was measured before, by the same code, is not measured again."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from heedful.claims.budgets import BUDGETS
+from heedful.claims.claim import Claim
+from heedful.claims.results import Result, Row, committed_results, kept_result, save_result
+from heedful.claims.table import CLAIMS
+from heedful.claims.workbench import fingerprint, workbench
+from heedful.config import nearest
+from heedful.errors import UserError
+from heedful.machine.cores import available_cores
+
+
+class ClaimObserver(Protocol):
+    """Receives what happens while claims are measured."""
+
+    def begins(self, claim: Claim, number: int, total: int) -> None:
+        """A claim is about to be measured."""
+
+    def working(self, text: str) -> None:
+        """A part of a measurement begins."""
+
+    def ends(self, row: Row, reused: bool) -> None:
+        """A claim has its result, which was there before if it is reused."""
+
+
+def chosen_claims(names: Sequence[str]) -> list[Claim]:
+    """The claims of these names, in the order of the table; without names, all of them."""
+    for name in names:
+        if name not in CLAIMS:
+            raise UserError(f"there is no claim {name!r}: {nearest(name, list(CLAIMS))}")
+    return [claim for name, claim in CLAIMS.items() if not names or name in names]
+
+
+def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: ClaimObserver) -> list[Row]:
+    """Measure claims, and keep each result in the work folder as soon as it is there."""
+    committed = committed_results() if quick else {}
+    rows = []
+    for number, claim in enumerate(claims, 1):
+        observer.begins(claim, number, len(claims))
+        if quick and BUDGETS[claim.name][0] is None:
+            result = committed.get(claim.name)
+            row, reused = Row(claim, "committed" if result else "absent", result), True
+        else:
+            result, reused = _measured(claim, quick, folder, observer)
+            row = Row(claim, "measured", result)
+        rows.append(row)
+        observer.ends(row, reused)
+    return rows
+
+
+def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) -> tuple[Result, bool]:
+    made_by = fingerprint(claim, quick)
+    path = folder / "results" / f"{claim.name}-{'quick' if quick else 'full'}.json"
+    kept = kept_result(path, made_by)
+    if kept is not None:
+        return kept, True
+    import torch
+
+    with _all_cores():
+        began = time.perf_counter()
+        measure = importlib.import_module(claim.module).measure
+        evidence = measure(workbench(claim, folder, quick, observer.working))
+        seconds = time.perf_counter() - began
+    result = Result(made_by, quick, round(seconds, 1), available_cores(), str(torch.__version__), evidence)
+    save_result(path, result)
+    return result, False
+
+
+@contextmanager
+def _all_cores() -> Iterator[None]:
+    """Let torch compute on all cores, treat tiny numbers as zero, and leave its random numbers as they were."""
+    import torch
+
+    from heedful.machine.devices import flushed_denormals
+
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    torch.set_num_threads(available_cores())
+    try:
+        with flushed_denormals():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_rng_state(state)

@@ -1,0 +1,79 @@
+"""Where claims are measured: what they share, how much they may do, and what is kept so that nothing is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from heedful.claims.claim import PACKAGE, Claim
+from heedful.files import write_file
+
+Value = TypeVar("Value")
+# What a measurement computes with, beside its own file: a change there makes results stale.
+SHARED_SOURCES = ("claims/learning", "claims/evidence.py", "claims/workbench.py", "layers", "models", "settings")
+
+
+def fingerprint(claim: Claim | None, quick: bool) -> str:
+    """A hash of the code that a claim's result depends on, or of what all claims share."""
+    from importlib.metadata import version
+
+    digest = hashlib.sha256(f"{version('torch')} {quick}".encode())
+    own = [] if claim is None else [f"claims/measured/{claim.module.rpartition('.')[2]}.py"]
+    for place in (*SHARED_SOURCES, *own):
+        path = PACKAGE / place
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Shelf:
+    """Keeps values, each in a file that is named by a hash of what it was made from; a kill loses at most one."""
+
+    def __init__(self, folder: Path, made_by: str) -> None:
+        self.folder, self.made_by = folder, made_by
+
+    def path(self, kind: str, made_from: Any, suffix: str) -> Path:
+        """Where something is kept."""
+        content = json.dumps([self.made_by, made_from], sort_keys=True)
+        return self.folder / f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:16]}{suffix}"
+
+    def value(self, kind: str, made_from: Any, make: Callable[[], Value]) -> Value:
+        """A value that JSON can hold: the one that is kept, or else a new one, which is kept from now on."""
+        path = self.path(kind, made_from, ".json")
+        if path.is_file():
+            kept: Value = json.loads(path.read_text(encoding="utf-8"))
+            return kept
+        made = make()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_file(path, json.dumps(made, allow_nan=False))
+        return made
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """What a measurement is given: `own` keeps its own values, `shared` those that claims have in common."""
+
+    quick: bool
+    own: Shelf
+    shared: Shelf
+    tell: Callable[[str], None]
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds of the runs: always these, whatever comes out."""
+        return (1,) if self.quick else (1, 2, 3)
+
+    def choose(self, quick: Value, full: Value) -> Value:
+        """The setting for a quick measurement, or for a full one."""
+        return quick if self.quick else full
+
+
+def workbench(claim: Claim, folder: Path, quick: bool, tell: Callable[[str], None]) -> Workbench:
+    """The workbench of a claim in a work folder."""
+    kept = folder / "kept"
+    own = Shelf(kept, f"{claim.name} {fingerprint(claim, quick)}")
+    return Workbench(quick, own, Shelf(kept, fingerprint(None, False)), tell)
