@@ -34,6 +34,7 @@ LIMITS = {"preparing": 1500, "growth": 20, "seek": 1.0}
 SETTINGS = {
     "model": {
         "width": 32,
+        "vocabulary_size": 8000,
         "encoder": {"num_layers": 1, "attention": {"num_heads": 2}, "feed_forward": {"inner_width": 64}},
         "decoder": {"num_layers": 1, "attention": {"num_heads": 2}, "feed_forward": {"inner_width": 64}},
     },

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Each row that is read may bring in 16 pages of 4 KB: this many keep within about 130 MB per array.
-ROWS_UNTIL_RELEASE = 2_000
+# A row that is read brings in 64 KB, or as much as 2 MB where the system's cache has pages of that size.
+ROWS_UNTIL_RELEASE = 128
 
 
 def mapped_numbers(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -19,7 +19,7 @@ def resident_file_bytes() -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is told by Linux in this way")
 def test_reading_at_random_keeps_few_pages_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_module, "ROWS_UNTIL_RELEASE", 200)
+    monkeypatch.setattr(mapped_module, "ROWS_UNTIL_RELEASE", 4)
     (tmp_path / "numbers.bin").write_bytes(np.arange(ROWS * WIDTH, dtype=np.uint16).tobytes())
     numbers = mapped_numbers(tmp_path / "numbers.bin", np.uint16)
     pages = ResidentPages(numbers)
@@ -27,11 +27,11 @@ def test_reading_at_random_keeps_few_pages_resident(tmp_path: Path, monkeypatch:
     for count, row in enumerate(np.random.default_rng(1).permutation(ROWS).tolist(), 1):
         pages.read(1)
         assert numbers[row * WIDTH + 7] == (row * WIDTH + 7) % 2**16
-        if count % 97 == 0:
+        if count % 17 == 0:
             most = max(most, resident_file_bytes() - before)
-    # A fault brings in up to 16 pages: at most 13 MB between releases. Without them, all of the 49 MB are there.
+    # A row brings in up to 2 MB, so that there are 8 MB between releases. Without them, all of the 49 MB are there.
     assert most < 20_000_000
-    pages.read(200)
+    pages.read(4)
     assert resident_file_bytes() - before < 2_000_000
 
 

@@ -115,6 +115,8 @@ class LanguageTask:
         self.train = data.train
         self.pages = ResidentPages(self.train)
         self.length = min(model.max_length, len(self.train) - 1)
+        if mixed:
+            mixed.counts(self.length)  # what is too short is refused before a run begins
 
     @property
     def unit(self) -> str:
