@@ -83,7 +83,11 @@ MODELS = {
     "translation": Model(
         "translation",
         {"--source": "a.en", "--target": "a.de"},
-        {"model.encoder": STACK.replace("num_layers=2", "num_layers=1"), "model.decoder": STACK},
+        {
+            "model.max_length": "20",
+            "model.encoder": STACK.replace("num_layers=2", "num_layers=1"),
+            "model.decoder": STACK,
+        },
         SPREAD,
         _translations,
     ),

@@ -234,3 +234,8 @@ def compare(world: World, layouts: list[dict[str, Any]], cases: list[str], kind:
             by_weight = max(float((weights[each].detach() - gathered[each]).abs().max()) for each in weights)
             found.append([name, str(layout), by_loss, by_weight])
     return found
+
+
+def compare_kinds(world: World, layouts: list[dict[str, Any]], cases: list[str], kinds: list[str]) -> dict[str, Any]:
+    """The same in several precisions."""
+    return {kind: compare(world, layouts, cases, kind) for kind in kinds}

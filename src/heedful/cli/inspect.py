@@ -96,7 +96,7 @@ def _write_training(folder: Path, place: Path) -> None:
     run = read_run(folder)
     write_page(training_page(run), place)
     if times := step_times(run):
-        tell(times.in_words())
+        click.echo(times.in_words(), err=True)
 
 
 def _text_maps(model: str, given: TextInput, target: str | None, device: str) -> AttentionMaps:

@@ -135,9 +135,9 @@ def _with_machine(training: TrainingConfig, device: torch.device) -> TrainingCon
     precision = machine.precision or ("bf16" if supports_bf16(device) else "fp32")
     cores = available_cores()
     workers = machine.workers or (min(cores, MOST_WORKERS) if device.type == "cpu" else 1)
-    if machine.workers is None:  # as many parts for every process
+    if machine.workers is None:  # as many parts for every process, and enough to keep all stages busy
         sharing = data_size(training.parallel)
-        workers = -(-workers // sharing) * sharing
+        workers = -(-max(workers, sharing * (training.parallel.pipeline or 1)) // sharing) * sharing
     threads = machine.threads or max(1, cores // workers)
     machine = MachineConfig(device.type, workers, threads, precision)  # type: ignore[arg-type]
     return replace(training, machine=machine)

@@ -13,10 +13,10 @@ AXES = ("replicate", "shard", "tensor", "pipeline")
 # Why the layers of a family cannot lie in stages, one after the other.
 WITHOUT_STAGES = {
     "encoder_decoder": "what the encoder gives would have to pass through every stage of the decoder",
-    "encoder_only": "its batches have lengths of their own, and stages hand on one shape",
-    "vision": "its patches and its pooled classes have no stage to be in",
-    "xlnet": "its two streams and their memories would have to be handed on",
-    "recurrent": "its layers hand on states from token to token, not blocks of them",
+    "encoder_only": "its batches are of many lengths, and stages hand on activations of one shape",
+    "vision": "its ends are patches and pooled classes, and stages are made for tokens at both ends",
+    "xlnet": "both of its streams, and their memories, would have to be handed on",
+    "recurrent": "its layers run along the tokens, and have no blocks to cut between",
 }
 
 

@@ -76,7 +76,7 @@ class Pipelined:
         self.optimizer = make_optimizer(self.model, config.optimizer)
         self.average = MovingAverage(self.model, config.ema_decay) if config.ema_decay else None
         assert machine.workers is not None and machine.threads is not None
-        threads = machine.threads * max(1, machine.workers // self.places)  # one part at a time has them all
+        threads = machine.threads * max(1, machine.workers // world.size)  # all stages compute at the same time
         self.pool = ThreadPoolExecutor(1, initializer=start_worker, initargs=(threads,))
         self.writers = writing_group(parallel.timeout_seconds)
         self._holds_mean = False

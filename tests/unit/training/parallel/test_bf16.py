@@ -1,6 +1,5 @@
 """Blocks that compute in bf16 learn as in fp32, and what is held and what is summed stays fp32."""
 
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,8 +16,18 @@ from planned_subjects import losses_in_both_precisions
 from process_group import run_in_processes
 
 
-def test_losses_in_bf16_are_near_those_in_fp32(tmp_path: Path) -> None:
-    for full, half in run_in_processes(2, tmp_path, losses_in_both_precisions):
+def losses_and_types(world: World) -> list[Any]:
+    return [losses_in_both_precisions(world), types_in_a_step(world)]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[list[Any]]:
+    """What each of two processes finds."""
+    return run_in_processes(2, tmp_path_factory.mktemp("bf16"), losses_and_types)
+
+
+def test_losses_in_bf16_are_near_those_in_fp32(found: list[list[Any]]) -> None:
+    for (full, half), _ in found:
         assert full[2] < full[1] < full[0]
         assert half == pytest.approx(full, rel=0.01)
         assert half != full
@@ -74,10 +83,10 @@ def types_in_a_step(world: World) -> dict[str, list[str]]:
     return {name: sorted(each) for name, each in {**types, "computed": computed, **collectives.found}.items()}
 
 
-def test_bf16_gathers_and_computes_in_bf16_and_holds_and_sums_fp32(tmp_path: Path) -> None:
-    for types in run_in_processes(2, tmp_path, types_in_a_step):
+def test_bf16_gathers_and_computes_in_bf16_and_holds_and_sums_fp32(found: list[list[Any]]) -> None:
+    for _, types in found:
         assert types["computed"] == ["torch.bfloat16"]
         assert "torch.bfloat16" in types["gathered"]
-        assert types["summed"] == ["torch.float32"] or types["summed"] == ["torch.float32", "torch.float64"]
+        assert types["summed"] == ["torch.float32", "torch.float64"]  # gradients, and the loss
         for held in ("held", "averaged", "gradients", "moments"):
             assert types[held] == ["torch.float32"], held
