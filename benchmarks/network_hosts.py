@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -78,7 +79,9 @@ class Hosts:
         lines = ["127.0.0.1 localhost", *(f"{address} {each}" for each, address in known.items())]
         Path(self.files.name, name).write_text("\n".join(lines) + "\n")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for name in self.names:
             for process in self.processes(name):
                 _kill(process)
@@ -112,7 +115,5 @@ def _ip(*arguments: str) -> None:
 
 
 def _kill(process: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
