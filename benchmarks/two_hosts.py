@@ -230,6 +230,7 @@ def main() -> None:
     reason = why_not()
     if reason:
         raise SystemExit(f"skipped: {reason}")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the hosts go with this program
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="heedful-two-hosts-") as folder:
         found = measure(Path(folder), arguments.kills, 1, arguments.steps, arguments.seed)
