@@ -29,7 +29,7 @@ from benchmarks.network_hosts import Hosts, why_not
 LEADING, MEETING = "alpha", "beta"
 KILLS, STEPS, SEED = 20, 6000, 18
 COMMAND = "python -m benchmarks.two_hosts"
-WORDS = "a the dog cat bird house tree sees hears likes red green big small and but never often".split()
+WORDS = ("dog", "cat", "bird", "house", "tree", "sees", "hears", "likes", "red", "green", "big", "small", "never")
 SETTINGS = [
     "model.width=32",
     "model.encoder={num_layers=1, dropout=0.2, attention={num_heads=2, dropout=0.1}, feed_forward={inner_width=46}}",
@@ -230,6 +230,7 @@ def main() -> None:
     reason = why_not()
     if reason:
         raise SystemExit(f"skipped: {reason}")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the hosts go with this program
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="heedful-two-hosts-") as folder:
         found = measure(Path(folder), arguments.kills, 1, arguments.steps, arguments.seed)

@@ -242,9 +242,23 @@ def test_stages_of_an_encoder_decoder_are_refused_with_a_reason(command: Command
     assert not (folder / "staged-translation" / "run" / "config.json").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_process_is_started_again_and_the_run_is_the_quiet_one(command: Command, folder: Path) -> None:
+    finish(command("quiet", steps=300))
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=3"]
+    process = subprocess.Popen([*launcher, *command("killed", steps=300)[1:]], stderr=subprocess.DEVNULL)
+    for rank, step in ((1, 20), (0, 60)):
+        os.kill(process_of(folder / "killed", rank, step), signal.SIGKILL)
+    assert process.wait(200) == 0
+    assert losses(folder / "killed") == losses(folder / "quiet")
+
+
 def test_what_cannot_be_is_told_once_in_one_line(command: Command, folder: Path) -> None:
     told = finish(command("wrong", "--processes", "2", "--set", "training.parallel.shard=3"), 2)
     assert told.count("heedful: training.parallel asks for shard 3 = 3 processes, but there are 2") == 1
     assert not (folder / "wrong" / "run" / "config.json").exists()
-    told = finish(command("alone", "--processes", "3"), 2)
+    told = finish(command("wrong", "--processes", "3"), 2)
     assert "a step of this run has 4 parts, which 3 processes cannot share evenly" in told
+    told = finish(command("alone", "--processes", "5"), 2)
+    assert "a step of this run has 4 parts, which 5 processes cannot share: start as many as divide 4" in told

@@ -150,13 +150,17 @@ def batches_per_step(training: TrainingConfig) -> int:
     return max(1, round(sizes.tokens_per_step / sizes.tokens_per_batch))
 
 
-def check_parts(training: TrainingConfig) -> None:
-    """Raise a UserError unless the processes can share the parts of a step evenly."""
+def check_parts(training: TrainingConfig, *, evenly: bool = True) -> None:
+    """Raise a UserError unless the processes can share the parts of a step.
+
+    A run that goes on need not share them `evenly`: after a machine was lost, some processes wait for others.
+    """
     parts, sharing = batches_per_step(training) * (training.machine.workers or 1), data_size(training.parallel)
-    if parts % sharing:
+    if parts < sharing or (evenly and parts % sharing):
         raise UserError(
-            f"a step of this run has {parts} part{'s' * (parts != 1)}, which {sharing} processes cannot share evenly: "
-            f"start as many as divide {parts}, or begin a run with training.machine.workers={sharing} in another folder"
+            f"a step of this run has {parts} part{'s' * (parts != 1)}, which {sharing} processes cannot share"
+            f"{' evenly' * (parts >= sharing)}: start as many as divide {parts}, "
+            f"or begin a run with training.machine.workers={sharing} in another folder"
         )
 
 

@@ -56,7 +56,7 @@ def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfi
     limit, training = asked_for.limit, resolved.training
     layout = choose_layout(asked_for.parallel, processes, training.machine.device, training.parallel)
     resolved = replace(resolved, training=replace(training, parallel=layout))
-    check_parts(resolved.training)
+    check_parts(resolved.training, evenly=False)
     saved = replace(saved, resolved=resolved, choices=with_layout(saved.choices, resolved.training))
     if limit != resolved.training.limit:
         extension = check_extension(resolved.training.limit, limit, run.extend, out)

@@ -63,9 +63,9 @@ def all_and_too_little_room(world: World) -> list[object]:
     return [gradient(world, 100), gradient(world, 3 if last else 100)]
 
 
-def test_two_and_four_processes_give_the_bits_of_one(tmp_path: Path) -> None:
+def test_two_three_and_four_processes_give_the_bits_of_one(tmp_path: Path) -> None:
     fits, cut = gradient(ALONE, 100), gradient(ALONE, 3)
     assert (fits[2], cut[2]) == (0, 1) and fits[0] != cut[0]
-    for size in (2, 4):
+    for size in (2, 3, 4):  # three share eight parts unevenly, as after the loss of a machine
         for found in run_in_processes(size, tmp_path / str(size), all_and_too_little_room):
             assert [tuple(each) for each in found] == [fits, cut]

@@ -71,3 +71,14 @@ def test_a_run_that_goes_on_keeps_its_layout_unless_another_is_asked_for() -> No
     assert axes(staged) == axes(choose_layout(ParallelConfig(), 4, "cpu", staged)) == (2, 1, 1, 2)
     alone = choose_layout(ParallelConfig(), 1, "cpu", before)
     assert axes(alone) == (1, 1, 1, 1) and not is_sharded(alone)
+
+
+def test_copies_follow_the_number_of_processes_and_shares_of_a_copy_do_not() -> None:
+    layout = choose_layout(ParallelConfig(shard=2), 6, "cpu")
+    for size, copies in ((4, 2), (2, 1), (6, 3)):  # a machine is lost, another one, and both come back
+        layout = choose_layout(ParallelConfig(shard=2), size, "cpu", layout)
+        assert axes(layout) == (copies, 2, 1, 1)
+    layout = choose_layout(ParallelConfig(), 2, "cpu")
+    for size in (1, 2):
+        layout = choose_layout(ParallelConfig(), size, "cpu", layout)
+        assert (axes(layout), layout.reduce) == ((size, 1, 1, 1), "exact")
