@@ -123,6 +123,7 @@ export class MatrixPicture {
     });
     context.font = this.font;
     context.textAlign = "left";
+    context.globalAlpha = 0.65;
     (columns ?? []).forEach((name, place) => {
       context.save();
       context.translate(this.left + (place + 0.5) * this.cellWidth, this.top - GAP);
