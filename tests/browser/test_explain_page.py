@@ -35,8 +35,14 @@ def wait_for(condition: Callable[[], object]) -> None:
     raise AssertionError("it did not come")
 
 
-def open_part(browser, part: str) -> None:
+def painted(browser) -> float:
+    """Wait until the page has drawn, and give the milliseconds since it was opened."""
     wait_for(lambda: browser.execute_script(PAINTED) is not None)
+    return browser.execute_script(PAINTED)
+
+
+def open_part(browser, part: str) -> None:
+    painted(browser)
     button = find(browser, f"[data-part='{part}']")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
     button.click()
@@ -146,10 +152,7 @@ def test_a_model_of_the_papers_size_is_a_small_page_that_paints_at_once(open_pag
     page = found.html()
     assert min(len(found.trace.tokens[name]) for name in ("source", "target")) >= 20
     assert len(page.encode()) < 10_000_000
-    times = []
-    for _ in range(3):  # others may be computing beside it
-        browser = open_page(page)
-        wait_for(lambda: browser.execute_script(PAINTED) is not None)
-        times.append(browser.execute_script(PAINTED))
+    times: list[float] = []
+    while len(times) < 5 and min(times, default=2000) >= 2000:  # the best of a few: other tests run beside it
+        times.append(painted(open_page(page)))
     assert min(times) < 2000, times
-    quiet(browser)
