@@ -50,7 +50,7 @@ def main(
     run: Path | None,
     out: Path,
 ) -> None:
-    """Draw page.png, page-phone.png and attention.png, and the others where their models are given."""
+    """Draw page.png, page-phone.png, attention.png and explain.png, and the others where their models are given."""
     out.mkdir(parents=True, exist_ok=True)
     models = [translation, *([vision] if vision else [])]
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver, serving(models) as address:
@@ -62,6 +62,10 @@ def main(
         inspected = Path(folder) / "attention.html"
         heedful("inspect", translation, text, "--out", inspected)
         draw_file(driver, inspected, out / "attention.png")
+        explained = Path(folder) / "explain.html"
+        heedful("explain", translation, text, "--out", explained)
+        follow_a_token(driver, explained)
+        save(driver, out / "explain.png")
         if vision and image:
             look_at_image(page, vision.name, image)
             save(driver, out / "vision.png")
@@ -105,6 +109,21 @@ def look_at_image(page: Page, model: str, image: Path) -> None:
     page.wait(lambda: page.all(".ranking-label"))
     page.button("Attention").click()
     page.wait(lambda: page.all(".attention-place:not([aria-busy]) .stage-heat"))
+
+
+def follow_a_token(driver: Chrome, page: Path) -> None:
+    """The softmax of a decoder's attention to the source, in a step in the middle."""
+    set_screen(driver, 1280, 900, SCALE)
+    driver.get(page.resolve().as_uri())
+    blocks = driver.find_elements("css selector", ".explain-box.is-block[data-part^=decoder]")
+    blocks[-1].click()
+    tokens = driver.find_elements("css selector", ".explain-token")
+    tokens[len(tokens) // 2].click()
+    # From near to far: what is painted on the way moves what is below it.
+    for _ in range(3):
+        step = driver.find_element("css selector", "[data-step$='cross_attention.weights']")
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", step)
+        time.sleep(REST)
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:

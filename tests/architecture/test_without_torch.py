@@ -45,6 +45,7 @@ WITHOUT_TORCH = (
     "tasks/loading.py",
     "tasks/registry.py",
     "tasks/remarks.py",
+    "tasks/tracing.py",
     "tasks/*/about.py",
     "tasks/*/evaluation.py",
     "tasks/*/pipeline.py",

@@ -14,6 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 from PIL import Image
 
 import heedful
+from heedful.tasks.explaining import explained, switches_of
 from heedful.tasks.language_modeling.generation import GenerationOptions
 from heedful.tasks.translation.pipeline import LongTextWarning
 
@@ -181,6 +182,25 @@ def test_images(client, models, tmp_path: Path) -> None:
 def test_attention_is_that_of_the_pipeline(client, models, name: str, inputs: dict[str, str]) -> None:
     expected = heedful.load(models[name]).attention(**inputs).to_json()
     assert post(client, "/api/attention", model=name, **inputs) == {**expected, "remarks": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "switches"),
+    [
+        ("translator", {"text": "a red dog", "target": "the sea"}, {"scaling": False}),
+        ("writer", {"text": "the red"}, {"mask": False, "positions": False, "temperature": 0.5}),
+        ("classifier", {"text": "a dog", "target": "a house"}, None),
+        ("tagger", {"text": "the sea"}, {"head_off": {"attention": "blocks.1.attention", "head": 2}}),
+    ],
+)
+def test_explanations_are_those_of_the_pipeline(client, models, name: str, inputs: dict, switches: dict | None) -> None:
+    text, target = inputs["text"], inputs.get("target")
+    expected = explained(heedful.load(models[name]), text, switches_of(switches or {}), target=target).to_json()
+    found = post(client, "/api/explain", model=name, switches=switches, **inputs)
+    assert found == {**json.loads(json.dumps(expected)), "remarks": []}
+    wrong = {"head_off": {"attention": "blocks.9.attention", "head": 0}}
+    error = post(client, "/api/explain", 400, model=name, switches=wrong, **inputs)["error"]["message"]
+    assert error.startswith("there is no attention 'blocks.9.attention'")
 
 
 def test_attention_of_images_at_any_resolution(client, models) -> None:

@@ -21,6 +21,7 @@ BODIES: dict[str, dict[str, str]] = {
     "/api/fill": {"model": '"guesser"', "text": '"a [MASK]"', "top": "3"},
     "/api/embed": {"model": '"tagger"', "text": '"dog"'},
     "/api/attention": {"model": '"translator"', "text": '"dog"', "target": '"dog"'},
+    "/api/explain": {"model": '"translator"', "text": '"dog"', "target": '"dog"', "switches": '{"scaling": false}'},
     "/v1/completions": {
         "model": '"writer"', "prompt": '"the"', "max_tokens": "3", "temperature": "0.8", "top_p": "0.5",
         "seed": "1", "stop": '"x"', "n": "1", "logprobs": "1", "user": '"me"',

@@ -51,6 +51,10 @@ def test_attention_says_what_is_missing(client: httpx.Client, name: str) -> None
     assert refused.status_code == 400
     expected = "looking into attention needs PyTorch, which is not installed: pip install 'heedful[train]'"
     assert refused.json()["error"]["message"] == expected
+    refused = client.post("/api/explain", json={"model": name, "text": "the dog"})
+    assert refused.status_code == 400
+    expected = "needs PyTorch, which is not installed: pip install 'heedful[train]'"
+    assert refused.json()["error"]["message"].endswith(expected)
     assert client.get("/healthz").json()["status"] == "ok"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.config import require_whole
+from heedful.config import nearest, require_whole
 from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, is_number
 from heedful.errors import UserError
 from heedful.inspection.explain.document import Explained
@@ -54,10 +54,10 @@ class Switches:
             found["positions.output"] = torch.zeros_like
         if self.head_off is not None:
             name, head = self.head_off
-            layer = attentions(network).get(name)
-            if layer is None:
-                raise UserError(f"there is no attention {name!r}: choose one of {', '.join(attentions(network))}")
-            require_whole(head, "head_off", 0, heads_of(layer) - 1)
+            known = attentions(network)
+            if name not in known:
+                raise UserError(f"there is no attention {name!r}: {nearest(name, list(known))}")
+            require_whole(head, "head_off", 0, heads_of(known[name]) - 1)
             found[f"{name}.mixed"] = _without(head)
         return found
 

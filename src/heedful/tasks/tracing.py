@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -49,7 +49,8 @@ def _patched(pipeline: Own, patches: Mapping[str, Patch]) -> tuple[Own, Any]:
         patches = {**own.patches, **patches}
     made = Patches(patches, tracing.growing)
     network = PatchedNetwork(traced_network(pipeline), made, tracing.next_logits)
-    changed = type(pipeline)(LoadedModel(network, pipeline.config, pipeline.tokenizer, pipeline.name))
+    kind: Callable[[LoadedModel], Own] = type(pipeline)
+    changed = kind(LoadedModel(network, pipeline.config, pipeline.tokenizer, pipeline.name))
     changed.__dict__["computation"] = tracing.computation(network)
     return changed, made
 

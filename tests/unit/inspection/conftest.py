@@ -1,4 +1,4 @@
-"""What tests of looking inside share: models that attend by recorded weights, and folders of made-up runs."""
+"""What tests of looking inside share: models that are traced or attend by recorded weights, folders of made-up runs."""
 
 import json
 from collections.abc import Callable
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from heedful.inspection.attention.maps import AttentionMaps
 from heedful.inspection.attention.recording import recording_view
+from heedful.inspection.trace.trace import Trace
+from traced_models import CASES, Case
 
 # Where a map of each kind comes from; the last is that of a recurrent model.
 LAYERS = {
@@ -53,6 +55,28 @@ def replaying(model: nn.Module, found: AttentionMaps) -> nn.Module:
 @pytest.fixture(scope="session")
 def replay() -> Callable[[nn.Module, AttentionMaps], nn.Module]:
     return replaying
+
+
+@pytest.fixture(params=CASES, scope="module")
+def case(request: pytest.FixtureRequest) -> Case:
+    torch.manual_seed(5)
+    return CASES[request.param]()
+
+
+@pytest.fixture(scope="module")
+def trace(case: Case) -> Trace:
+    return case.trace()
+
+
+@pytest.fixture(scope="session")
+def make_case() -> Callable[[str], Case]:
+    """Makes a case by its name."""
+
+    def make(name: str) -> Case:
+        torch.manual_seed(5)
+        return CASES[name]()
+
+    return make
 
 
 WriteRun = Callable[..., Path]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError, not_numbers
 from heedful.inspection.attention.maps import AttentionMap, Kind
-from heedful.inspection.views import view_of
+from heedful.inspection.trace.views import view_of
 from heedful.layers.attention import Attend, AttentionLayer, Score, attention_weights
 from heedful.layers.relative_attention import RelativeAttention
 from heedful.machine.devices import flushed_denormals, one_thread

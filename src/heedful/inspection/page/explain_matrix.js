@@ -58,7 +58,8 @@ export class MatrixPicture {
     this.left = widest(rows) + 2 * GAP;
     this.top = columns ? widest(columns) + 2 * GAP : 0;
     this.rowHeight = Math.max(LOWEST_ROW, Math.min(HIGHEST_ROW, HEIGHT / height));
-    const room = Math.max(160, this.scroller.clientWidth || 600) - this.left - 1;
+    // Less the padding in which the outline of a cell at the edge is seen.
+    const room = Math.max(160, (this.scroller.clientWidth || 600) - 2 * GAP) - this.left;
     const least = columns ? 13 : Math.min(1, room / width);
     this.cellWidth = Math.max(least, Math.min(columns ? Math.max(WIDEST_CELL, this.rowHeight) : WIDEST_CELL, room / width));
     return [this.left + this.cellWidth * width, this.top + this.rowHeight * height];
@@ -123,6 +124,7 @@ export class MatrixPicture {
     });
     context.font = this.font;
     context.textAlign = "left";
+    context.globalAlpha = 0.65;
     (columns ?? []).forEach((name, place) => {
       context.save();
       context.translate(this.left + (place + 0.5) * this.cellWidth, this.top - GAP);

@@ -33,7 +33,6 @@ export function showExplanation(place, plain, { compute = null } = {}) {
 
   show({});
   followPage(view, () => state.change({ look: (state.values.look ?? 0) + 1 }));
-  performance.mark("explain-painted");
 }
 
 function steps(context) {
@@ -78,11 +77,9 @@ function watchScreen(cards) {
   const byElement = new Map(cards.map((card) => [card.card, card]));
   const observer = new IntersectionObserver(
     (entries) => {
-      for (const { isIntersecting, target } of entries) {
-        if (!isIntersecting) continue;
-        observer.unobserve(target);
-        byElement.get(target).draw();
-      }
+      const near = entries.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target);
+      for (const target of near) observer.unobserve(target);
+      Promise.all(near.map((target) => byElement.get(target).draw())).then(() => performance.mark("explain-painted"));
     },
     { rootMargin: "600px" },
   );

@@ -88,7 +88,7 @@ class TappedRelativeAttend:
 def mix(tap: Place, scores_BHTS: Tensor, value_BHSV: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     """Hide what a mask hides, take the softmax, and mix the values by it; a query that sees no key gets zeros."""
     if causal:
-        future = causal_mask(*scores_BHTS.shape[-2:], scores_BHTS.device)
+        future = causal_mask(scores_BHTS.shape[-2], scores_BHTS.shape[-1], scores_BHTS.device)
         mask = future if mask is None else mask & future
     if mask is not None:
         mask_BHTS = tap("mask", "BHTS", mask.expand(scores_BHTS.shape))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.inspection.trace.attend import Place, TappedAttend, TappedRelativeAttend
 from heedful.inspection.trace.embedding import tapped_embedding
 from heedful.inspection.trace.point import TEXT, Point, Tap, sequence_of
-from heedful.inspection.views import Model, view_of
+from heedful.inspection.trace.views import Model, view_of
 from heedful.layers.blocks import PostNorm, PreNorm
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.feed_forward import FeedForward

@@ -6,8 +6,7 @@ import torch
 
 from heedful.errors import UserError
 from heedful.inspection.trace.trace import Trace
-
-from .conftest import SOURCE, TARGET, TOKENIZER
+from traced_models import SOURCE, TARGET, TOKENIZER
 
 
 def test_a_step_is_what_the_model_computes_of_so_many_tokens(make_case) -> None:
@@ -56,7 +55,7 @@ def test_what_cannot_be_traced(make_case) -> None:
     pipeline = make_case("encoder-decoder").pipeline
     with pytest.raises(UserError, match="blank"):
         pipeline.trace(" \n")
-    with pytest.raises(UserError, match="the text has 998 tokens, and at most 67"):
+    with pytest.raises(UserError, match="the text has 998 tokens, and at most 17"):
         pipeline.trace("dog " * 499)
     with pytest.raises(UserError, match="lower resolution"):
         make_case("class token").pipeline.trace(np.zeros((13, 17), np.uint8), (160, 128))

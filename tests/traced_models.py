@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 
@@ -62,7 +61,7 @@ def stack(norm: str = "post", activation: str = "relu", window: int | None = Non
 
 def encoder_decoder(positions: str = "sinusoidal", **settings) -> Case:
     own = stack(**settings)
-    network = EncoderDecoder(EncoderDecoderConfig(V, 22, 67, positions, encoder=own, decoder=own))
+    network = EncoderDecoder(EncoderDecoderConfig(V, 22, 17, positions, encoder=own, decoder=own))
     pipeline = Translator(loaded(network, "encoder_decoder"))
     source = torch.tensor([[*TOKENIZER.encode(SOURCE), END]])
     target = torch.tensor([[TOKENIZER.special_tokens.start, *TOKENIZER.encode(TARGET)]])
@@ -123,25 +122,3 @@ CASES = {
     "class token": lambda: vision("class_token"),
     "mean of patches": lambda: vision("mean"),
 }
-
-
-@pytest.fixture(params=CASES, scope="module")
-def case(request: pytest.FixtureRequest) -> Case:
-    torch.manual_seed(5)
-    return CASES[request.param]()
-
-
-@pytest.fixture(scope="module")
-def trace(case: Case) -> Trace:
-    return case.trace()
-
-
-@pytest.fixture(scope="session")
-def make_case() -> Callable[[str], Case]:
-    """Makes a case by its name."""
-
-    def make(name: str) -> Case:
-        torch.manual_seed(5)
-        return CASES[name]()
-
-    return make
