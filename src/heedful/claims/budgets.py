@@ -11,7 +11,7 @@ BUDGETS: dict[str, tuple[int | None, int]] = {
     "permutation": (20, 120),
     "position-schemes": (20, 500),
     "resolution": (20, 200),
-    "long-range": (None, 1100),
+    "long-range": (20, 1100),
     "complexity": (20, 120),
     "parallel-training": (20, 300),
     "heads": (None, 700),
