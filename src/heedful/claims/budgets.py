@@ -7,11 +7,11 @@ QUICK_SECONDS, FULL_SECONDS = 600, 9000
 BUDGETS: dict[str, tuple[int | None, int]] = {
     "variance": (20, 60),
     "saturation": (20, 300),
-    "scorings": (None, 800),
+    "scorings": (None, 700),
     "permutation": (20, 120),
     "position-schemes": (20, 500),
     "resolution": (20, 200),
-    "long-range": (None, 1100),
+    "long-range": (20, 1100),
     "complexity": (20, 120),
     "parallel-training": (20, 300),
     "heads": (None, 700),
@@ -25,5 +25,5 @@ BUDGETS: dict[str, tuple[int | None, int]] = {
     "batches": (20, 300),
     "families": (20, 300),
     "objectives": (None, 500),
-    "tokens": (20, 400),
+    "tokens": (30, 500),
 }

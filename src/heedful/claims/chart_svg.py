@@ -54,7 +54,6 @@ def _tone(place: int) -> str:
 
 def _values(chart: Chart) -> list[float]:
     found = [value for each in chart.series for value in (*each.y, *each.low, *each.high)]
-    assert not chart.y_log or chart.places or min(found) > 0, chart.title
     return [value for value in found if value > 0] if chart.y_log else found
 
 
@@ -69,8 +68,9 @@ def _span(values: Sequence[float], logarithmic: bool, from_zero: bool = False) -
 
 def _scale(low: float, high: float, start: float, end: float, logarithmic: bool) -> Scale:
     if logarithmic:
-        low, high = math.log(low), math.log(high)
-        return lambda value: start + (math.log(max(value, 1e-300)) - low) / (high - low) * (end - start)
+        least, first, last = low, math.log(low), math.log(high)
+        # What is too small for the axis, or zero, lies on its end.
+        return lambda value: start + (math.log(max(value, least)) - first) / (last - first) * (end - start)
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 

@@ -46,9 +46,9 @@ def test_verdicts_on_the_variance(exponent: float, scaled: list[float], trained:
 
 
 def test_jacobian_norm_is_that_of_the_matrix() -> None:
-    scores = torch.tensor([[0.3, -1.0, 2.0, 0.0, 0.7], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    scores = torch.tensor([[0.3, -1.0, 2.0, 0.0, 0.7], [0.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
     written_out = torch.stack([torch.diag(p) - torch.outer(p, p) for p in scores.softmax(-1)])
-    assert torch.allclose(saturation.jacobian_norm(scores), written_out.flatten(1).norm(dim=1), atol=1e-6)
+    assert torch.allclose(saturation.jacobian_norm(scores), written_out.flatten(1).norm(dim=1), atol=1e-12)
     # Of n equal scores it is sqrt(n - 1) / n; of one that towers over all others it is 0.
     assert float(saturation.jacobian_norm(scores)[1]) == pytest.approx(math.sqrt(4) / 5)
     assert float(saturation.jacobian_norm(torch.tensor([[100.0, 0.0, 0.0]]))) == pytest.approx(0.0, abs=1e-6)

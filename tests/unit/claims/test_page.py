@@ -66,6 +66,12 @@ def test_bars_stand_on_zero_and_hang_below_it() -> None:
     assert float(up[1]) == pytest.approx(2 * float(down[1]), abs=0.2)
 
 
+def test_zero_lies_on_the_end_of_a_logarithmic_axis() -> None:
+    chart = Chart("Norm", "n", "norm", (Series("norm", (1.0, 2.0, 3.0), (1.0, 0.1, 0.0)),), y_log=True)
+    heights = [float(each) for each in re.findall(r'cy="([\d.]+)"', draw_chart(chart))]
+    assert heights[0] < heights[1] < heights[2] <= 300 - 44
+
+
 def test_axes_have_round_numbers() -> None:
     assert ticks(0.0, 1.0, False) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     assert ticks(0.9, 1100, True) == [1, 10, 100, 1000]

@@ -36,7 +36,7 @@ def recalled(window: int | None, seed: int, steps: int) -> float:
     """How often a token is recalled over a distance, after training with a window in both layers."""
     torch.manual_seed(seed)
     stack = StackConfig(2, "pre", 0.0, AttentionConfig(4))
-    model = set_window(DecoderOnly(DecoderOnlyConfig(VOCABULARY, 48, DISTANCE + 1, "sinusoidal", stack=stack)), window)
+    model = set_window(DecoderOnly(DecoderOnlyConfig(VOCABULARY, 48, DISTANCE + 1, "rotary", stack=stack)), window)
 
     def loss(step: int) -> Tensor:
         ids_BT, answers_B = recall_rows(DISTANCE, 16, (seed, step + 1))
@@ -84,7 +84,7 @@ def judge(losses: dict[int, list[float]], recall: dict[int, float], faster: floa
 def measure(bench: Workbench) -> Evidence:
     """Models of text and of recall with each window, and layers at several lengths."""
     windows = bench.choose((2, 32, LENGTH), (2, 4, 8, 16, 32, 64, LENGTH))
-    steps, recall_steps = bench.choose(300, 800), bench.choose(200, 400)
+    steps, recall_steps = bench.choose(200, 800), bench.choose(150, 400)
     losses = {window: [_text(bench, window, seed, steps) for seed in bench.seeds] for window in windows}
     # Two layers with a window of w reach 2 (w - 1) tokens back: 16 is just too little for the distance, 17 just enough.
     recall_windows = bench.choose([4, DISTANCE + 1], [4, 16, 17, DISTANCE + 1])

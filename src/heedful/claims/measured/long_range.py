@@ -46,7 +46,7 @@ def new_model(kind: str, distance: int, seed: int) -> nn.Module:
     """A model of each kind, of about as many parameters."""
     torch.manual_seed(seed)
     stack = StackConfig(LAYERS, "pre", 0.0, AttentionConfig(4))
-    config = DecoderOnlyConfig(VOCABULARY, WIDTH, distance + 1, "sinusoidal", stack=stack)
+    config = DecoderOnlyConfig(VOCABULARY, WIDTH, distance + 1, "rotary", stack=stack)
     transformer = DecoderOnly(config)
     if kind == "Transformer":
         return transformer
@@ -108,8 +108,8 @@ def judge(reaches: dict[str, int], falls: dict[str, float], farthest: int) -> tu
 
 def measure(bench: Workbench) -> Evidence:
     """Every kind at every distance."""
-    distances = bench.choose((8, 32), (8, 16, 32, 64, 128, 256, 512))
-    steps = bench.choose(80, 400)
+    distances = bench.choose((8, 32, 64), (8, 16, 32, 64, 128, 256, 512))
+    steps = bench.choose(150, 400)
     found: dict[str, list[list[dict[str, float]]]] = {kind: [] for kind in KINDS}
     for kind in KINDS:
         for seed in bench.seeds:
