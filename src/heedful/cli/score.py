@@ -48,7 +48,7 @@ def score(
     heedful score en-de < pairs.tsv
     heedful score en-de --source test.en --target test.de --length-penalty 0.6
     """
-    from heedful.cli.lines import answer_lines, tell
+    from heedful.cli.lines import answer_lines, remarks_on_lines, tell
     from heedful.tasks.loading import load_translator
     from heedful.text.whole_files import read_aligned
 
@@ -70,7 +70,10 @@ def score(
     if source is None or target is None:
         answer_lines(given, answer)
     else:
-        click.echo("\n".join(lines_of(*read_aligned(source, target, tell, (given.encoding, given.encoding)), 1)))
+        pairs = read_aligned(source, target, tell, (given.encoding, given.encoding))
+        with remarks_on_lines(1):
+            lines = lines_of(*pairs, 1)
+        click.echo("\n".join(lines))
 
 
 def _pair(number: int, line: str) -> tuple[str, str]:

@@ -230,12 +230,13 @@ class LineCensus:
         share = f"{self._invalid:,} of {self._lines:,} lines"
         if self._encoding is not None:
             raise UserError(f"{self._name}: {share} are not valid {self._encoding}: give another {self._option()}")
-        looks, offer = "", "its name"
+        looks, offer, reads = "", "its name", ""
         if found := _guess(self._sample):
             label, offer = found
             looks = f", and it looks like {label}"
+            reads = f" (it then reads {_excerpt(self._sample, offer)!r}; if that is wrong, give another one)"
         raise UserError(
-            f"{self._name}: {share} are not valid UTF-8{looks}: give {self._option()} {offer}, "
+            f"{self._name}: {share} are not valid UTF-8{looks}: give {self._option()} {offer}{reads}, "
             "or convert the file to UTF-8"
         )
 
@@ -255,6 +256,13 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _excerpt(sample: bytes, encoding: str) -> str:
+    """The first word that is not ASCII, with those around it: close encodings differ in a few letters."""
+    words = sample.partition(b"\n")[0].decode(encoding, "replace").split()
+    place = next((number for number, word in enumerate(words) if not word.isascii()), 0)
+    return " ".join(words[max(0, place - 2) : place + 3])[:60]
 
 
 def _guess(sample: bytes) -> tuple[str, str] | None:

@@ -23,7 +23,7 @@ class Translation:
 
     `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
     `alignment` holds pairs (source word, target word), if asked for. Of a text that was translated in pieces,
-    `pieces` holds them, and `score` is the sum of their log-probabilities.
+    `pieces` holds them, `score` is the sum of their log-probabilities, and `token_scores` ends with those of all ends.
     """
 
     text: str
@@ -61,6 +61,10 @@ class LongTextWarning(UserWarning):
 
     def __str__(self) -> str:
         return f"text {self.index + 1} {self.args[0]}"
+
+
+class UnevenPairWarning(LongTextWarning):
+    """The source of that index is translated in pieces, but the given target has another number of sentences."""
 
 
 def pharaoh(alignment: Alignment) -> str:

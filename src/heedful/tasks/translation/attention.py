@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from heedful.inspection.attention.predictions import predictions
 from heedful.inspection.attention.recording import Recording, check_length, one_look
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.engines import torch_network
+from heedful.tasks.translation.answers import UnevenPairWarning
 from heedful.tasks.translation.segmentation import Split
 from heedful.tasks.translation.task import collate
 from heedful.text.cleaning import clean_text
@@ -39,7 +41,9 @@ def translation_attention(
         (prepared,) = translator.prepare([text], split=split)
         sources, targets = prepared.sources, []
     else:
-        pairs = translator.pieces_of_pair(text, target, split)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnevenPairWarning)  # the maps show it
+            pairs = translator.pieces_of_pair(text, target, split)
         sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     check_length(sum(map(len, sources)), None)
     check_length(max(map(len, sources)), translator.model.max_length)

@@ -13,6 +13,7 @@ from heedful.decoding.options import DecodingOptions
 from heedful.errors import UserError
 from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
+from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
 from heedful.text.encodings import check_encoding
@@ -43,7 +44,17 @@ def evaluate_translation(
 ) -> TranslationScores:
     """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
     settings = settings.of_this_version()
-    scores = cached_translator(settings).score(sources, references)
+    # What is blank is not asked for: it stays blank.
+    asked = [number for number, source in enumerate(sources) if source.strip()]
+    if not asked:
+        raise UserError("all sources are blank: there is nothing to measure")
+    with remarks() as found:
+        scores = cached_translator(settings).score([sources[n] for n in asked], [references[n] for n in asked])
+    for place, text in found:
+        remark(asked[place] + 1, text)
+    for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
+        if bool(source.strip()) != bool(reference.strip()):
+            remark(number, f"has a blank {'reference' if source.strip() else 'source'}")
     translations: list[str] = []
     texts = [text.replace("\n", " ") for text in sources]  # each is a line
     started = time.monotonic()
@@ -60,7 +71,7 @@ def evaluate_translation(
         chrf_score,
         str(chrf.get_signature()),
         perplexity,
-        len(sources),
+        len(asked),
         seconds,
         translations,
     )

@@ -88,7 +88,9 @@ def _join_hypotheses(pieces: list[Piece], hypotheses: Sequence[Translation]) -> 
         "".join(each.before + each.text for each in joined),
         sum(score for each in hypotheses for score in each.token_scores),
         [token for each in hypotheses for token in each.tokens],
-        [score for each in hypotheses for score in each.token_scores],
+        # Those of the tokens first, so that each has its own, then those of the ends.
+        [score for each in hypotheses for score in each.token_scores[: len(each.tokens)]]
+        + [score for each in hypotheses for score in each.token_scores[len(each.tokens) :]],
         alignment,
         pieces=joined,
     )

@@ -28,6 +28,7 @@ from heedful.tasks.given_texts import one_text, texts_as_list
 from heedful.tasks.tracing import Traceable
 from heedful.tasks.translation.answers import Alignment
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
+from heedful.tasks.translation.answers import UnevenPairWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.next_words import NextWord, NextWords
@@ -163,8 +164,13 @@ class Translator(Traceable):
             )
         return prepared
 
-    def pieces_of_pair(self, source: str, target: str, split: Split = "auto") -> list[tuple[list[int], list[int]]]:
-        """The ids of a text and its translation: by pieces, where that has as many sentences, and else as a whole."""
+    def pieces_of_pair(
+        self, source: str, target: str, split: Split = "auto", index: int = 0
+    ) -> list[tuple[list[int], list[int]]]:
+        """The ids of a text and its translation: by pieces, where that has as many sentences, or else as a whole.
+
+        The latter is warned of, with the `index` of the pair.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LongTextWarning)
             (prepared,) = self.prepare([source], split=split)
@@ -173,6 +179,10 @@ class Translator(Traceable):
         if len(prepared.pieces) > 1 and len(spans) == len(prepared.pieces):
             targets = self.tokenizer.encode_batch([text[start:end] for start, end in spans])
             return list(zip(prepared.sources, targets, strict=True))
+        if len(prepared.pieces) > 1:
+            sentences = f"{len(spans)} sentence{'s' * (len(spans) != 1)}"
+            uneven = f"is translated in {len(prepared.pieces)} pieces, but its target has {sentences}: taken as a whole"
+            warnings.warn(UnevenPairWarning(index, uneven), stacklevel=3)
         whole = prepared.sources if len(prepared.sources) == 1 else [self.tokenizer.encode(clean_text(source))]
         return [(whole[0], self.tokenizer.encode(text))]
 

@@ -19,7 +19,8 @@ def score_pairs(
 ) -> list[Score]:
     """The scores of targets given their sources, over the length penalty of that alpha; counted from `first_index`.
 
-    Where `translate` translates a source in pieces, the score is the sum of their log-probabilities.
+    Where `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with another
+    number of sentences is scored as a whole, with a warning.
     """
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
@@ -27,7 +28,7 @@ def score_pairs(
     pieces: list[tuple[list[int], list[int]]] = []
     counts = []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), first_index + 1):
-        own = translator.pieces_of_pair(source, target)
+        own = translator.pieces_of_pair(source, target, index=number - 1 - first_index)
         if limit is not None and max(len(ids) for pair in own for ids in pair) > limit:
             raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
         pieces += own
