@@ -17,7 +17,7 @@ from heedful.training.parallel.world import World
 from heedful.training.step import TrainingStep
 from parallel_models import CASES, build
 
-NAMES = ("translation", "gpt_swiglu_grouped_rotary", "vision")
+NAMES = ("translation", "gpt_swiglu_grouped_rotary")
 STATE = {"position": 7}
 
 
@@ -62,9 +62,18 @@ class Spread:
         return all(torch.equal(own, wanted) for own, wanted in self.pieces())
 
 
-def save_and_read(world: World, folder: str, layouts: list[dict[str, Any]]) -> list[Any]:
+def save_and_read(world: World, folder: str, layouts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What went wrong in every layout, and what is told of a disk that takes no more."""
+    group = writing_group(60.0)
+    wrong = _read_everywhere(world, folder, layouts, group)
+    return {"wrong": wrong, "told": _save_with_a_small_disk(world, Path(folder, "small"), group)}
+
+
+def _read_everywhere(
+    world: World, folder: str, layouts: list[dict[str, Any]], group: torch.distributed.ProcessGroup
+) -> list[Any]:
     """Save under every layout and as one process does; what each layout cannot read of each is given."""
-    group, wrong = writing_group(60.0), []
+    wrong = []
     for name in NAMES:
         spread = [Spread(name, layout) for layout in layouts]
         for number, each in enumerate(spread):
@@ -85,16 +94,17 @@ def save_and_read(world: World, folder: str, layouts: list[dict[str, Any]]) -> l
     return wrong
 
 
-def save_with_a_small_disk(world: World, folder: str) -> list[str]:
-    """What each process is told when the second one cannot write its file."""
-    spread, group = Spread("gpt_swiglu_grouped_rotary", {"shard": 2}), writing_group(60.0)
-    save_shares(Path(folder), 1, spread.shares(), STATE, group)
-    if world.rank == 1:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+def _save_with_a_small_disk(world: World, folder: Path, group: torch.distributed.ProcessGroup) -> str:
+    """What each process is told when the third one cannot write its file."""
+    spread, told = Spread("gpt_swiglu_grouped_rotary", {"shard": 4}), "nothing"
+    save_shares(folder, 1, spread.shares(), STATE, group)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if world.rank == 2:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        save_shares(Path(folder), 2, spread.shares(), STATE, group)
+        save_shares(folder, 2, spread.shares(), STATE, group)
     except UserError as error:
         told = str(error)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    save_shares(Path(folder), 3, spread.shares(), STATE, group)
-    return [told]
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    save_shares(folder, 3, spread.shares(), STATE, group)
+    return told

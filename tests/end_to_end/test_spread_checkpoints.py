@@ -18,7 +18,7 @@ import heedful
 from heedful.tasks.language_modeling.generation import GenerationOptions
 from pickles import pickled_files
 
-STEPS = 24
+STEPS = 14
 SETTINGS = [
     "model.width=32",
     "model.stack={num_layers=2, dropout=0.2, attention={num_heads=4, dropout=0.1}, feed_forward={inner_width=44}}",
@@ -66,7 +66,7 @@ def checkpoints(out: Path) -> list[str]:
 
 def killed_after(folder: Path, out: str, layout: str, step: int, rank: int) -> None:
     """Kill one process of a run, with no word to the others, once a checkpoint of that step or a later one is there."""
-    log, deadline = folder / out / "run" / "logs" / f"rank-{rank}.log", time.monotonic() + 150
+    log, deadline = folder / out / "run" / "logs" / f"rank-{rank}.log", time.monotonic() + 240
     with subprocess.Popen(command(folder, out, layout), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         while not checkpoints(folder / out) or int(checkpoints(folder / out)[-1][5:]) < step:
             assert process.poll() is None and time.monotonic() < deadline
@@ -83,8 +83,8 @@ def killed_after(folder: Path, out: str, layout: str, step: int, rank: int) -> N
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 def test_saved_in_two_by_two_processes_killed_and_continued_in_other_layouts(folder: Path) -> None:
     whole = finish(folder, "whole", "one")
-    killed_after(folder, "begun", "two by two", 4, rank=3)
-    killed_after(folder, "begun", "two by two", 9, rank=0)
+    killed_after(folder, "begun", "two by two", 3, rank=3)
+    killed_after(folder, "begun", "two by two", 6, rank=0)
     newest = folder / "begun" / "run" / "checkpoints" / checkpoints(folder / "begun")[-1]
     assert (newest / "rank-00003.safetensors").is_file() and not (newest / "model.safetensors").exists()
     assert pickled_files(folder / "begun") == []

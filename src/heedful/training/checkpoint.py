@@ -172,7 +172,7 @@ def naming_damage(path: Path) -> Iterator[None]:
 def is_whole(path: Path) -> bool:
     """Whether a checkpoint can be loaded."""
     try:
-        load_checkpoint(path)
+        check_checkpoint(path)
     except DamagedCheckpointError:
         return False
     return True
