@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 # A row that is read brings in 64 KB, or as much as 2 MB where the system's cache has pages of that size.
-ROWS_UNTIL_RELEASE = 128
+ROWS_UNTIL_RELEASE = 64
 
 
 def mapped_numbers(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
