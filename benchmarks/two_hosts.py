@@ -29,6 +29,7 @@ from benchmarks.network_hosts import Hosts, why_not
 LEADING, MEETING = "alpha", "beta"
 KILLS, STEPS, SEED = 20, 6000, 18
 COMMAND = "python -m benchmarks.two_hosts"
+LAUNCHER, WORKER = [b"-m", b"torch.distributed.run"], [b"-u", b"-m", b"heedful"]
 WORDS = ("dog", "cat", "bird", "house", "tree", "sees", "hears", "likes", "red", "green", "big", "small", "never")
 SETTINGS = [
     "model.width=32",
@@ -131,11 +132,14 @@ class Disturbance:
         self.findings.kills.append({"host": host, "saved": self.promises[-1][0], "step": self.run.step()})
 
     def cut_off(self) -> None:
-        """Cut the first host off until the other one goes on alone, and let it come back."""
+        """Cut the first host off until the other one goes on alone and its torchrun has given up; let it come back."""
         self.wait_for(self.are_learning)
         self.promise()
+        launchers = set(self.processes(LAUNCHER))
         self.hosts.unplug(LEADING)
         self.wait_for(lambda: self.goes_on() and self.run.size() == 1)
+        # One that gives up when it is connected again would close the meeting place for all.
+        self.wait_for(lambda: len(launchers & set(self.processes(LAUNCHER))) == 1)
         self.promise()
         self.disturbed = self.workers()
         self.hosts.plug_in(LEADING)
@@ -162,7 +166,12 @@ class Disturbance:
 
     def workers(self) -> list[tuple[str, int]]:
         """The processes of the run, with their hosts."""
-        return [(host, each) for host in self.hosts.names for each in self.hosts.processes(host) if _is_worker(each)]
+        return self.processes(WORKER)
+
+    def processes(self, words: list[bytes]) -> list[tuple[str, int]]:
+        """The processes whose command begins with these words, after the interpreter, with their hosts."""
+        every = [(host, each) for host in self.hosts.names for each in self.hosts.processes(host)]
+        return [(host, each) for host, each in every if _words(each)[1 : 1 + len(words)] == words]
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 240.0) -> None:
         """Wait until something is so; that takes too long if something hangs."""
@@ -173,12 +182,11 @@ class Disturbance:
             time.sleep(0.02)
 
 
-def _is_worker(process: int) -> bool:
+def _words(process: int) -> list[bytes]:
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return words[1:4] == [b"-u", b"-m", b"heedful"]
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return []
 
 
 def measure(folder: Path, kills: int, cuts: int, steps: int, seed: int) -> Findings:
