@@ -27,14 +27,15 @@ from benchmarks.network_hosts import Hosts, why_not
 
 # In the order of their names torchrun numbers them: `alpha` leads as long as it is there. They meet at `beta`.
 LEADING, MEETING = "alpha", "beta"
-KILLS, STEPS, SEED = 20, 6000, 18
+KILLS, STEPS, SEED = 20, 4000, 18
 COMMAND = "python -m benchmarks.two_hosts"
+LAUNCHER, WORKER = [b"-m", b"torch.distributed.run"], [b"-u", b"-m", b"heedful"]
 WORDS = ("dog", "cat", "bird", "house", "tree", "sees", "hears", "likes", "red", "green", "big", "small", "never")
 SETTINGS = [
     "model.width=32",
     "model.encoder={num_layers=1, dropout=0.2, attention={num_heads=2, dropout=0.1}, feed_forward={inner_width=46}}",
     "model.decoder={num_layers=1, dropout=0.2, attention={num_heads=2}, feed_forward={inner_width=46, dropout=0.1}}",
-    "training.batches={tokens_per_step=600, tokens_per_batch=300}",
+    "training.batches={tokens_per_step=2400, tokens_per_batch=300}",
     "training.saving={validations=4, checkpoint_seconds=0.5}",
     "training.machine={workers=2, threads=1}",
     'training.parallel={reduce="exact", timeout_seconds=8}',
@@ -76,15 +77,16 @@ class Run:
         sets = [f"--set={setting}" for setting in SETTINGS]
         return ["-m", "heedful", "train", "translation", *map(str, files), *sets, "--steps", str(self.steps)]
 
-    def log(self, rank: int) -> list[dict[str, Any]]:
-        """The rows of the log of a rank."""
-        file = self.out / "run" / "logs" / f"rank-{rank}.log"
+    def log(self) -> list[str]:
+        """The lines of the log of the leading process."""
+        file = self.out / "run" / "logs" / "rank-0.log"
         lines = file.read_text().splitlines(True) if file.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        return [line for line in lines if line.endswith("\n")]
 
     def starts(self) -> list[int]:
         """The step from which each start of the leading process went on."""
-        return [row["resumed_at"] or 0 for row in self.log(0) if row["kind"] == "start"]
+        rows = [json.loads(line) for line in self.log() if '"start"' in line]
+        return [row["resumed_at"] or 0 for row in rows]
 
     def saved(self) -> int:
         """The step of the newest checkpoint: it has its name, so it counts as saved."""
@@ -103,8 +105,8 @@ class Run:
 
     def step(self) -> int:
         """The step that the leading process has come to since its last start; 0 if it has taken none."""
-        last = self.log(0)[-1:]
-        return last[0]["step"] if last and last[0]["kind"] in ("step", "validation") else 0
+        last = [json.loads(line) for line in self.log()[-1:]]
+        return int(last[0]["step"]) if last and last[0]["kind"] in ("step", "validation") else 0
 
 
 class Disturbance:
@@ -131,11 +133,14 @@ class Disturbance:
         self.findings.kills.append({"host": host, "saved": self.promises[-1][0], "step": self.run.step()})
 
     def cut_off(self) -> None:
-        """Cut the first host off until the other one goes on alone, and let it come back."""
+        """Cut the first host off until the other one goes on alone and its torchrun has given up; let it come back."""
         self.wait_for(self.are_learning)
         self.promise()
+        launchers = set(self.processes(LAUNCHER))
         self.hosts.unplug(LEADING)
         self.wait_for(lambda: self.goes_on() and self.run.size() == 1)
+        # One that gives up when it is connected again would close the meeting place for all.
+        self.wait_for(lambda: len(launchers & set(self.processes(LAUNCHER))) == 1)
         self.promise()
         self.disturbed = self.workers()
         self.hosts.plug_in(LEADING)
@@ -162,23 +167,27 @@ class Disturbance:
 
     def workers(self) -> list[tuple[str, int]]:
         """The processes of the run, with their hosts."""
-        return [(host, each) for host in self.hosts.names for each in self.hosts.processes(host) if _is_worker(each)]
+        return self.processes(WORKER)
+
+    def processes(self, words: list[bytes]) -> list[tuple[str, int]]:
+        """The processes whose command begins with these words, after the interpreter, with their hosts."""
+        every = [(host, each) for host in self.hosts.names for each in self.hosts.processes(host)]
+        return [(host, each) for host, each in every if _words(each)[1 : 1 + len(words)] == words]
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 240.0) -> None:
         """Wait until something is so; that takes too long if something hangs."""
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise SystemExit(f"nothing happened for {seconds:g} s: {self.run.log(0)[-1:]}, {self.workers()}")
+                raise SystemExit(f"nothing happened for {seconds:g} s: {self.run.log()[-1:]}, {self.workers()}")
             time.sleep(0.02)
 
 
-def _is_worker(process: int) -> bool:
+def _words(process: int) -> list[bytes]:
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return words[1:4] == [b"-u", b"-m", b"heedful"]
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has ended
+        return []
 
 
 def measure(folder: Path, kills: int, cuts: int, steps: int, seed: int) -> Findings:

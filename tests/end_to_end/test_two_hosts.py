@@ -13,7 +13,7 @@ def test_a_run_on_two_hosts_whose_processes_are_killed_is_the_quiet_one(tmp_path
     reason = why_not()
     if reason:
         pytest.skip(reason)
-    found = measure(tmp_path, kills=2, cuts=0, steps=400, seed=7)
+    found = measure(tmp_path, kills=2, cuts=0, steps=250, seed=7)
     assert len(found.kills) == 2 and len(found.starts) >= 2
     assert found.lost == []
     assert found.same_losses and found.same_weights

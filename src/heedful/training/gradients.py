@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 import torch
 from torch import Tensor
@@ -18,6 +18,9 @@ from heedful.tasks.task import AnyBatch
 from heedful.training.parallel.world import ALONE, World
 from heedful.training.parts import Parts, quartered
 from heedful.training.step import TrainingStep
+
+if TYPE_CHECKING:
+    from heedful.training.parallel.exact import ExactSum
 
 Computation = Future[tuple[tuple[Tensor, ...], Tensor]]
 
@@ -44,6 +47,13 @@ class ParallelGradients(Generic[AnyBatch]):
         self.step, self.world = step, world
         self.parameters = [each for each in step.parameters() if each.requires_grad]
         self.pool = ThreadPoolExecutor(workers, initializer=start_worker, initargs=(threads,))
+
+    @cached_property
+    def exact_sum(self) -> ExactSum:
+        """What adds the gradients of all processes."""
+        from heedful.training.parallel.exact import ExactSum
+
+        return ExactSum(self.parameters, self.world.size)
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
         """Leave the gradient of the mean loss per target token, of so many in all, in the parameters; give that mean.
@@ -102,8 +112,6 @@ class ParallelGradients(Generic[AnyBatch]):
 
     def _sum_with_others(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float] | None:
         """The same over all processes; before anything is exchanged they agree that all have computed their parts."""
-        from heedful.training.parallel.exact import ExactSum
-
         done: list[tuple[tuple[Tensor, ...], Tensor]] = []
         failed = False
         for future in self._start(parts, targets, seed):
@@ -120,7 +128,7 @@ class ParallelGradients(Generic[AnyBatch]):
             losses[number] = plain
         gradients = ((number, each) for number, (each, _) in zip(parts.numbers, done, strict=True))
         with self.world.naming_failures():
-            summed = ExactSum(self.parameters, self.world.size).sum(gradients, parts.everyones)
+            summed = self.exact_sum.sum(gradients, parts.everyones)
         for parameter, gradient in zip(self.parameters, summed, strict=True):
             parameter.grad = gradient
         return self.world.number_sums(losses.tolist())
