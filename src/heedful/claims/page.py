@@ -120,7 +120,10 @@ def _how(row: Row, result: Result) -> str:
     items = [
         ("method", escape(row.claim.method)),
         ("run", escape(result.evidence.ran)),
-        ("took", f"{result.seconds:,.0f} s on {result.cores} cores ({mode}), torch {escape(result.torch)}"),
+        (
+            "took",
+            f"{result.seconds:,.0f} s on {result.cores} core{'s' if result.cores > 1 else ''} ({mode}), torch {escape(result.torch)}",
+        ),
         ("again", f"<code>{escape(command)}</code>"),
     ]
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in items) + "</dl>"
