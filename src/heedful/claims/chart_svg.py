@@ -30,7 +30,7 @@ def shown(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     else:
-        text = f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e")
+        text = f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
     return text.replace("-", "\N{MINUS SIGN}")
 
 

@@ -117,10 +117,14 @@ def _cells(each: Number) -> str:
 def _how(row: Row, result: Result) -> str:
     mode = "quick" if result.quick else "full"
     command = row.claim.command + (" --quick" if result.quick else "")
+    cores = f"{result.cores} core{'s' if result.cores > 1 else ''}"
     items = [
         ("method", escape(row.claim.method)),
         ("run", escape(result.evidence.ran)),
-        ("took", f"{result.seconds:,.0f} s on {result.cores} cores ({mode}), torch {escape(result.torch)}"),
+        (
+            "took",
+            f"{result.seconds:,.0f} s on {cores} ({mode}), torch {escape(result.torch)}",
+        ),
         ("again", f"<code>{escape(command)}</code>"),
     ]
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in items) + "</dl>"

@@ -80,7 +80,15 @@ def test_axes_have_round_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0, "0"), (0.12345, "0.1235"), (12345.6, "12,346"), (1e-7, "1.0e−7"), (-2, "−2"), (3e9, "3.0e9")],
+    [
+        (0, "0"),
+        (0.12345, "0.1235"),
+        (12345.6, "12,346"),
+        (1e-7, "1.0e−7"),
+        (-2, "−2"),
+        (3e9, "3.0e9"),
+        (2e12, "2.0e12"),
+    ],
 )
 def test_numbers_are_shown_as_people_read_them(value: float, words: str) -> None:
     assert shown(value) == words

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, learn_text, small_config
 from heedful.claims.workbench import Workbench
 from heedful.layers.blocks import PostNorm
@@ -113,6 +114,8 @@ def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Ver
     ends = {kind: mean(each) for kind, each in losses.items()}
     best = min(ends["pre-norm"], ends["post-norm"])
     without = [ends[kind] for kind in KINDS[2:]]
+    if min(ends.values()) > counted_pairs_loss():
+        return "too short to tell", words
     residual_needed = min(ends["norm, no residual"], ends["neither"]) > best + 0.1
     norm_needed = ends["residual, no norm"] > best + 0.02
     if residual_needed and norm_needed:

@@ -17,6 +17,7 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.encoder_only import EncoderOnly
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.decoder_only import DecoderOnlyConfig
+from heedful.settings.embedding import EmbeddingConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.settings.stack import StackConfig
@@ -28,7 +29,7 @@ MEANT = {"classify": "encoder-only", "continue": "decoder-only", "reverse": "enc
 TOKENS, LENGTH, PERIOD, CLASSES = 8, 10, 3, 3
 # Ids after the tokens: what begins a row, hides a token, and ends a question.
 CLASS, MASK, SEPARATOR = TOKENS, TOKENS + 1, TOKENS + 2
-VOCABULARY, WIDTH, ROWS = TOKENS + 3, 48, 32
+VOCABULARY, WIDTH, ROWS, POSITIONS = TOKENS + 3, 48, 32, "sinusoidal"
 
 
 def draw(task: str, rows: int, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
@@ -64,11 +65,12 @@ def new_model(family: str, seed: int) -> nn.Module:
     stack, longest = StackConfig(2, "pre", 0.0, AttentionConfig(4)), 2 * LENGTH + 2
     if family == "encoder-only":
         return EncoderOnly(
-            EncoderOnlyConfig(VOCABULARY, WIDTH, longest, stack=stack, head="tags", num_labels=VOCABULARY)
+            EncoderOnlyConfig(VOCABULARY, WIDTH, longest, POSITIONS, stack=stack, head="tags", num_labels=VOCABULARY)
         )
     if family == "decoder-only":
-        return DecoderOnly(DecoderOnlyConfig(VOCABULARY, WIDTH, longest, stack=stack))
-    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, WIDTH, longest, "learned", encoder=stack, decoder=stack))
+        embedding = EmbeddingConfig()
+        return DecoderOnly(DecoderOnlyConfig(VOCABULARY, WIDTH, longest, POSITIONS, embedding=embedding, stack=stack))
+    return EncoderDecoder(EncoderDecoderConfig(VOCABULARY, WIDTH, longest, POSITIONS, encoder=stack, decoder=stack))
 
 
 class Masked(nn.Module):
