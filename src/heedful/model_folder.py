@@ -85,7 +85,16 @@ def save_model_folder(
 
 def _sealed_settings(data: Mapping[str, Any]) -> bytes:
     """What of config.json the weights cannot do without; names of labels and languages are for people to change."""
-    return json.dumps({key: data.get(key) for key in ("family", "model")}, sort_keys=True).encode("utf-8")
+    return json.dumps(_by_value({key: data.get(key) for key in ("family", "model")}), sort_keys=True).encode("utf-8")
+
+
+def _by_value(data: Any) -> Any:
+    """The data with whole numbers written in one way: to others, 0 and 0.0 are the same in JSON."""
+    if isinstance(data, dict):
+        return {key: _by_value(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_by_value(value) for value in data]
+    return int(data) if isinstance(data, float) and data.is_integer() else data
 
 
 def check_sealed_settings(folder: Path, metadata: Mapping[str, str]) -> None:

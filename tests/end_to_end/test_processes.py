@@ -111,14 +111,36 @@ def test_a_run_goes_on_in_another_number_of_processes_and_layout(command: Comman
         assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
 
 
-def stopped_after(command: list[str], out: Path, step: int) -> None:
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+@pytest.mark.parametrize("more", [(), ("--processes", "2")], ids=["one", "two"])
+def test_the_end_of_the_terminal_saves_and_ends_a_run(command: Command, folder: Path, more: tuple[str, ...]) -> None:
+    out = f"hung-up-{len(more)}"
+    stopped_after(command(out, *more, steps=500), folder / out, 3, signal.SIGHUP)
+    assert list((folder / out / "run" / "checkpoints").glob("step-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_processes_end_with_the_one_that_started_them(command: Command, folder: Path) -> None:
+    process = subprocess.Popen(command("alone", "--processes", "2", steps=5000), stderr=subprocess.DEVNULL)
+    ranks = [process_of(folder / "alone", rank, 2) for rank in (0, 1)]
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{rank}").exists() for rank in ranks):
+        assert time.monotonic() < deadline, "they go on"
+        time.sleep(0.1)
+
+
+def stopped_after(command: list[str], out: Path, step: int, number: int = signal.SIGTERM) -> None:
     """SIGTERM, as a scheduler sends it, saves and ends all processes."""
     metrics, deadline = out / "run" / "metrics.jsonl", time.monotonic() + 120
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         while not metrics.exists() or metrics.read_text().count('"train"') < step:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.005)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, told = process.communicate(timeout=60)
     assert (process.returncode, b"stopped and saved" in told) == (130, True), told.decode()[-2000:]
 

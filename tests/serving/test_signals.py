@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from heedful.server.front.serve import ending_signals
+from heedful.machine.signals import ending_signals
 
 LONG = {"prompt": "the", "max_tokens": 20_000, "temperature": 0.0}
 

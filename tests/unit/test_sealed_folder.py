@@ -104,7 +104,7 @@ def test_settings_that_others_weights_were_trained_with_are_refused(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_names_of_languages_may_be_changed(engine: str, untrained_model: Path) -> None:
-    change(untrained_model / "config.json", source_language="gsw")
+    change(untrained_model / "config.json", source_language="gsw", model__encoder__attention__dropout=0)  # it was 0.0
     assert heedful.load(untrained_model, engine=engine).config.source_language == "gsw"
 
 

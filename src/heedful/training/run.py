@@ -16,6 +16,7 @@ import torch
 from heedful.config import merge
 from heedful.errors import UserError
 from heedful.machine.devices import choose_device, flushed_denormals
+from heedful.machine.signals import ending_signals
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_tokenizer, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.prepared.folder import Expected
@@ -29,6 +30,7 @@ from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
 from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.layout import is_sharded
+from heedful.training.parallel.launcher import end_with_launcher
 from heedful.training.parallel.rank_log import Both, RankLog
 from heedful.training.parallel.world import ALONE, Processes, World, started_by_launcher
 from heedful.training.resolve import asked_model_settings, check_settings
@@ -79,6 +81,7 @@ def _enter_world(run: RunConfig) -> World:
     """The processes that a launcher has started for this run; without one, this process alone."""
     if not started_by_launcher():
         return ALONE
+    end_with_launcher()
     training = run.settings.get("training", {})
     timeout = training.get("parallel", {}).get("timeout_seconds", ParallelConfig.timeout_seconds)
     return Processes(choose_device(training.get("machine", {}).get("device", "auto")).type, timeout)
@@ -203,13 +206,13 @@ def _trainer(
 
 @contextmanager
 def _stop_on_signals(trainer: Trainer[Any]) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) lets the step end and the run be saved; the second one acts at once."""
+    """The first Ctrl-C (or SIGTERM, or the end of the terminal) lets the step end and the run be saved; the second one acts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     stop = threading.Event()
     trainer.stop_requested = stop.is_set
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
 
     def on_signal(number: int, frame: object) -> None:
         stop.set()

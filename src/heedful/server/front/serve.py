@@ -14,6 +14,7 @@ from types import FrameType
 import uvicorn
 
 from heedful.errors import UserError
+from heedful.machine.signals import ending_signals
 from heedful.server.front.app import build_app
 from heedful.server.front.connection import Connection
 from heedful.server.front.hosts import is_loopback
@@ -131,13 +132,6 @@ class _Server(uvicorn.Server):
             self.force_exit = True
         self.pool.closing = self.should_exit = True
 
-
-def ending_signals() -> list[signal.Signals]:
-    """The signals that end the server, besides Ctrl-C; not that of a terminal's end which it is to survive (nohup)."""
-    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
-    if hangup is None or signal.getsignal(hangup) == signal.SIG_IGN:
-        return [signal.SIGTERM]
-    return [signal.SIGTERM, hangup]
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -26,9 +26,8 @@ from heedful.models.memory_plan import sentences_that_fit
 from heedful.tasks.computing import check_batch_size
 from heedful.tasks.given_texts import one_text, texts_as_list
 from heedful.tasks.tracing import Traceable
-from heedful.tasks.translation.answers import Alignment
+from heedful.tasks.translation.answers import Alignment, UnevenPairWarning
 from heedful.tasks.translation.answers import LongTextWarning as LongTextWarning
-from heedful.tasks.translation.answers import UnevenPairWarning
 from heedful.tasks.translation.answers import Score as Score
 from heedful.tasks.translation.answers import Translation as Translation
 from heedful.tasks.translation.next_words import NextWord, NextWords

@@ -19,8 +19,8 @@ def score_pairs(
 ) -> list[Score]:
     """The scores of targets given their sources, over the length penalty of that alpha; counted from `first_index`.
 
-    Where `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with another
-    number of sentences is scored as a whole, with a warning.
+    Where `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with
+    another number of sentences is scored as a whole, with a warning.
     """
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")

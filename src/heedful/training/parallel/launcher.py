@@ -12,8 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from heedful.machine.signals import ending_signals
+
 # How long processes have to end by themselves after one of them has failed.
 GRACE_SECONDS = 10.0
+# The process that has started the others, by its number.
+LAUNCHER = "HEEDFUL_LAUNCHER"
 
 
 def run_processes(count: int, arguments: Sequence[str]) -> int:
@@ -28,6 +32,7 @@ def run_processes(count: int, arguments: Sequence[str]) -> int:
         "WORLD_SIZE": str(count),
         "LOCAL_WORLD_SIZE": str(count),
         "TORCHELASTIC_USE_AGENT_STORE": "True",
+        LAUNCHER: str(os.getpid()),
     }
     command = [sys.executable, "-m", "heedful", *arguments]
     processes = [
@@ -57,14 +62,29 @@ def _passing_on_signals(processes: Sequence[subprocess.Popen[bytes]]) -> Iterato
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGTERM, pass_on)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ending_signals())}
+    for number in ending_signals():
+        signal.signal(number, pass_on)
     signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def end_with_launcher() -> None:
+    """End this process, as a kill would, when the one that has started it is gone; torchrun sees to its own."""
+    launcher = os.environ.get(LAUNCHER)
+    if launcher is None or os.name == "nt":  # where a process keeps its parent's number
+        return
+
+    def watch() -> None:
+        while os.getppid() == int(launcher):
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:

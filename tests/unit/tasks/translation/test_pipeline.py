@@ -4,6 +4,7 @@ import itertools
 import re
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,11 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.stack import StackConfig
+from heedful.tasks.computing import Computing
 from heedful.tasks.translation import pipeline as translator_module
+from heedful.tasks.translation.answers import UnevenPairWarning
+from heedful.tasks.translation.evaluation import TranslationScores, evaluate_translation
+from heedful.tasks.translation.lines import LineSettings
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
@@ -94,6 +99,7 @@ def test_the_prefix_comes_first(translator: Translator) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore::heedful.tasks.translation.answers.UnevenPairWarning")
 def test_scores_do_not_depend_on_how_the_pairs_are_batched(translator: Translator, monkeypatch) -> None:
     sources, targets = ["dog", "a red dog", "sea " * 70], ["sun", "the sea " * 50, "dog"]
     together = translator.score(sources, targets)
@@ -132,7 +138,7 @@ def test_what_repeats_is_decoded_once_with_the_same_result(translator, monkeypat
     requests = [each for text in translator.prepare(REPEATED, prefix) for each in text.requests(range(99))]
     assert once == len({(tuple(each.source), tuple(each.prefix)) for each in requests}) < len(requests) - 5
     monkeypatch.setattr(
-        translator_module, "_distinct", lambda all_of_them, _: (all_of_them, [each.index for each in all_of_them])
+        translator_module, "distinct_requests", lambda all_of_them, _: (all_of_them, [each.index for each in all_of_them])
     )
     assert translator.translate(REPEATED, options, **settings) == shared
     assert len(indices) - once == len(requests)
@@ -156,7 +162,11 @@ def test_a_line_of_several_sentences_is_its_sentences_translated_one_by_one(tran
     alone = translator.translate(SENTENCES, beam=3, alignment=True)
     (found,) = translator.translate([PARAGRAPH], beam=3, alignment=True)
     assert found.text == f"{alone[0].text}  {alone[1].text} {alone[2].text}"
-    assert found.token_scores == [score for each in alone for score in each.token_scores]
+    of_tokens = [score for each in alone for score in each.token_scores[: len(each.tokens)]]
+    assert found.token_scores[: len(found.tokens)] == of_tokens  # each has its own
+    assert found.token_scores[len(found.tokens) :] == [
+        score for each in alone for score in each.token_scores[len(each.tokens) :]
+    ]
     assert found.score == pytest.approx(sum(sum(each.token_scores) for each in alone))
     assert found.alignment is not None
     words_before = [0, 4, 8]
@@ -169,6 +179,36 @@ def test_a_line_of_several_sentences_is_its_sentences_translated_one_by_one(tran
         assert found.alignment == shifted
     assert [each.source for each in found.pieces] == SENTENCES
     assert "".join(each.before + each.text for each in found.pieces) == found.text
+
+
+def test_a_target_with_another_number_of_sentences_is_scored_as_a_whole_with_a_warning(translator: Translator) -> None:
+    targets = ["Le chien. La mer! Un soleil?", "Le chien, la mer. Un soleil?"]
+    with pytest.warns(UnevenPairWarning) as told:
+        even, uneven = translator.score([PARAGRAPH] * 2, targets)
+    assert [str(each.message) for each in told] == [
+        "text 2 is translated in 3 pieces, but its target has 2 sentences: taken as a whole"
+    ]
+    one_by_one = translator.score(SENTENCES, ["Le chien.", "La mer!", "Un soleil?"])
+    assert even.log_probability == pytest.approx(sum(each.log_probability for each in one_by_one))
+    assert len(even.token_scores) != len(uneven.token_scores)
+
+
+def test_blank_pairs_do_not_count_in_an_evaluation(untrained_model: Path) -> None:
+    settings = LineSettings(str(untrained_model), DecodingOptions(beam=1, max_length=5), Computing())
+    sources, references = ["red dog", "dog"], ["dog", "red"]
+    told: list[tuple[int, str]] = []
+
+    def measured(*blank: tuple[str, str]) -> TranslationScores:
+        pairs = [*zip(sources, references, strict=True), *blank]
+        columns = [list(each) for each in zip(*pairs, strict=True)]
+        return evaluate_translation(settings, 1, *columns, lambda number, text: told.append((number, text)))
+
+    found, expected = measured(("", ""), (" ", "\t"), ("", "")), measured()
+    assert (found.perplexity, found.bleu, found.sentences) == (expected.perplexity, expected.bleu, 2)
+    assert not told
+    assert measured(("", "dog")).perplexity == expected.perplexity and told == [(3, "has a blank source")]
+    with pytest.raises(UserError, match="all sources are blank"):
+        evaluate_translation(settings, 1, ["", " "], ["", "x"], lambda number, text: None)
 
 
 def test_nbest_lines_of_a_line_in_pieces_are_the_best_sums(translator: Translator) -> None:
