@@ -29,8 +29,8 @@ from heedful.training.lock import locked
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
 from heedful.training.parallel.drawing import Drawing
-from heedful.training.parallel.layout import is_sharded
 from heedful.training.parallel.launcher import end_with_launcher
+from heedful.training.parallel.layout import is_sharded
 from heedful.training.parallel.rank_log import Both, RankLog
 from heedful.training.parallel.world import ALONE, Processes, World, started_by_launcher
 from heedful.training.resolve import asked_model_settings, check_settings
@@ -206,7 +206,7 @@ def _trainer(
 
 @contextmanager
 def _stop_on_signals(trainer: Trainer[Any]) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM, or the end of the terminal) lets the step end and the run be saved; the second one acts at once."""
+    """The first Ctrl-C, SIGTERM or end of the terminal lets the step end and the run be saved; the next acts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

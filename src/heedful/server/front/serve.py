@@ -133,7 +133,6 @@ class _Server(uvicorn.Server):
         self.pool.closing = self.should_exit = True
 
 
-
 def _leave(number: int, frame: FrameType | None) -> None:
     """End before there is anything to finish."""
     _log(number, "the models were not loaded yet")

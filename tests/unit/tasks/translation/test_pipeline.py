@@ -138,7 +138,9 @@ def test_what_repeats_is_decoded_once_with_the_same_result(translator, monkeypat
     requests = [each for text in translator.prepare(REPEATED, prefix) for each in text.requests(range(99))]
     assert once == len({(tuple(each.source), tuple(each.prefix)) for each in requests}) < len(requests) - 5
     monkeypatch.setattr(
-        translator_module, "distinct_requests", lambda all_of_them, _: (all_of_them, [each.index for each in all_of_them])
+        translator_module,
+        "distinct_requests",
+        lambda all_of_them, _: (all_of_them, [each.index for each in all_of_them]),
     )
     assert translator.translate(REPEATED, options, **settings) == shared
     assert len(indices) - once == len(requests)
