@@ -206,7 +206,7 @@ def _trainer(
 
 @contextmanager
 def _stop_on_signals(trainer: Trainer[Any]) -> Iterator[None]:
-    """The first Ctrl-C, SIGTERM or end of the terminal lets the step end and the run be saved; the next acts at once."""
+    """The first Ctrl-C, SIGTERM or end of the terminal lets the step end and the run be saved; the next one acts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
