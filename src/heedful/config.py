@@ -190,7 +190,8 @@ def parse_json(text: str) -> Any:
             parse_float=parsing.number,
             parse_int=parsing.whole_number,
         )
-        parsing.check_numbers([])
+        if parsing.wrong:  # in a list, which has no key
+            raise ValueError(parsing.wrong)
         if "\\ud" in text.lower():  # half a surrogate pair is not text that could be shown
             json.dumps(found, ensure_ascii=False).encode("utf-8")
     except RecursionError:
@@ -220,7 +221,7 @@ class _JsonParsing:
         return math.inf
 
     def table(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        self.check_numbers(pairs)
+        self._check_numbers(pairs)
         found: dict[str, Any] = {}
         for name, value in pairs:
             if name in found:
@@ -228,7 +229,8 @@ class _JsonParsing:
             found[name] = value
         return found
 
-    def check_numbers(self, pairs: list[tuple[str, Any]]) -> None:
-        if self.wrong:
-            of = (f"{shown(name)}: " for name, value in pairs if isinstance(value, float) and not math.isfinite(value))
-            raise ValueError(f"{next(of, '')}{self.wrong}")
+    def _check_numbers(self, pairs: list[tuple[str, Any]]) -> None:
+        """Tell what is wrong, if it is in this table; it may be in one around it, whose other parts come first."""
+        for name, value in pairs if self.wrong else ():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{shown(name)}: {self.wrong}")

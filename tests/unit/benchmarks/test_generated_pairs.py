@@ -1,10 +1,6 @@
 """The generated corpus: written in bulk as it would be word by word, with the faults that it promises."""
 
-<<<<<<< HEAD
-import itertools
-=======
 from itertools import pairwise
->>>>>>> data
 from pathlib import Path
 
 import numpy as np
@@ -37,9 +33,5 @@ def test_files_are_aligned_and_the_same_each_time(tmp_path: Path, monkeypatch: p
         lines[side] = content.split(b"\n")[:-1]
         assert len(lines[side]) == 5003
     pairs = list(zip(*lines.values(), strict=True))
-<<<<<<< HEAD
-    assert 20 < sum(first == second for first, second in itertools.pairwise(pairs)) < 90
-=======
     assert 20 < sum(first == second for first, second in pairwise(pairs)) < 90
->>>>>>> data
     assert any(not target for _, target in pairs) or any(b"\xff" in source for source, _ in pairs)

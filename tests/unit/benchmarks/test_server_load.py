@@ -17,13 +17,13 @@ def server_load(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_a_setup_is_compared_with_the_command_round_by_round(server_load: ModuleType) -> None:
-    setup = server_load.set_up("core:int8", 2)
+    setup = server_load.set_up("core:int8:2", 2)
     assert setup.computing == ["--workers", "2", "--engine", "core", "--precision", "int8"]
     setup.offline = [100.0, 50.0, 200.0]
     latencies = [[0.1, 0.2], [0.3, 0.4], [0.5, 9.0]]
     setup.rounds = [
         {"rate": rate, "statuses": {"200": 2 - failed, "503": failed}, "latencies": each}
-        for rate, failed, each in zip([90.0, 50.0, 100.0], [0, 1, 0], latencies, strict=True)
+        for rate, failed, each in zip([45.0, 25.0, 50.0], [0, 1, 0], latencies, strict=True)
     ]
     found = {name: value for name, value, _, _ in server_load.speed(setup)}
     assert found == {

@@ -102,6 +102,7 @@ def test_longer_texts_than_in_training(load_both) -> None:
     check_translations(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore::heedful.tasks.translation.answers.UnevenPairWarning")
 def test_scores(translators) -> None:
     sources, targets = [text or "x" for text in TEXTS], ["a dog", "x", "", "blue cat " * 5, "it runs !", "a", "the"]
     for penalty in (0.0, 0.6, 2.0):

@@ -85,6 +85,7 @@ def test_encoders_answer_one_text_with_one_answer() -> None:
     from heedful.model_folder import LoadedModel, ModelConfig
     from heedful.models.encoder_only import EncoderOnly
     from heedful.settings.attention import AttentionConfig
+    from heedful.settings.embedding import EmbeddingConfig
     from heedful.settings.encoder_only import EncoderOnlyConfig
     from heedful.settings.stack import StackConfig
     from heedful.text.tokenizer import Tokenizer
@@ -95,7 +96,14 @@ def test_encoders_answer_one_text_with_one_answer() -> None:
         stack = StackConfig(num_layers=1, attention=AttentionConfig(num_heads=2))
         special = tokenizer.special_tokens
         config = EncoderOnlyConfig(
-            tokenizer.vocabulary_size, 24, 29, stack=stack, head=head, num_labels=2, special_tokens=special
+            tokenizer.vocabulary_size,
+            24,
+            29,
+            stack=stack,
+            head=head,
+            num_labels=2,
+            special_tokens=special,
+            embedding=EmbeddingConfig(segments=2),
         )
         return kind(LoadedModel(EncoderOnly(config).eval(), ModelConfig("?", "?", config, labels=labels), tokenizer))
 
