@@ -123,8 +123,8 @@ def test_the_end_of_the_terminal_saves_and_ends_a_run(command: Command, folder: 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_processes_end_with_the_one_that_started_them(command: Command, folder: Path) -> None:
-    process = subprocess.Popen(command("alone", "--processes", "2", steps=5000), stderr=subprocess.DEVNULL)
-    ranks = [process_of(folder / "alone", rank, 2) for rank in (0, 1)]
+    process = subprocess.Popen(command("orphaned", "--processes", "2", steps=5000), stderr=subprocess.DEVNULL)
+    ranks = [process_of(folder / "orphaned", rank, 2) for rank in (0, 1)]
     process.kill()
     process.wait()
     deadline = time.monotonic() + 30
@@ -234,7 +234,7 @@ def test_a_run_goes_on_in_stages_and_out_of_them(gpt: Command, folder: Path) -> 
 @pytest.fixture(scope="module")
 def with_compiler(folder: Path) -> dict[str, str]:
     """The environment of commands that compile, which keep what they have compiled for each other."""
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled")}
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "kept-code")}
     program = "import torch; torch.compile(lambda x: x.sin() + 1)(torch.ones(3))"
     tried = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, timeout=240)
     if tried.returncode:
