@@ -1,4 +1,5 @@
-// The CRC-32 that files of weights bear, where the processor multiplies polynomials: at the speed of its cache.
+// The CRC-32 that files of weights bear: at the speed of the cache, where the processor multiplies polynomials, and of
+// parts that several threads have summed up.
 #include "interface.h"
 
 #include <string.h>
@@ -62,4 +63,22 @@ int heedful_checksum(const void* data, uint64_t count, uint32_t* sum) {
     (void)data, (void)count, (void)sum;
     return 1;
 #endif
+}
+
+// The product of two polynomials modulo that of CRC-32, bits reflected: the highest one is that of x^0.
+static uint32_t product(uint32_t one, uint32_t other) {
+    uint32_t sum = 0;
+    for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
+        if (one & bit) sum ^= other;
+        other = other >> 1 ^ (other & 1 ? 0xedb88320u : 0);
+    }
+    return sum;
+}
+
+uint32_t heedful_checksum_joined(uint32_t first, uint32_t second, uint64_t count) {
+    // The bytes of the second part move the first one's sum on, by x^8 each.
+    uint32_t moved = first;
+    for (uint32_t power = 1u << 23; count; count >>= 1, power = product(power, power))
+        if (count & 1) moved = product(moved, power);
+    return moved ^ second;
 }

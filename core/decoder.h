@@ -89,9 +89,11 @@ int likeliest_of(const float* logits, int columns, int count, Candidate* found);
 int draw(const heedful_options& options, const float* logits, int columns, double uniform, Array<Candidate>& from);
 void write_result(const heedful_options& options, Sentence& sentence, Result& result);
 bool is_done(const heedful_options& options, Sentence& sentence);
-// The row of the best hypothesis under way, and the tokens of a row.
+// The row of the best hypothesis under way.
 int best_row(const Sentence& sentence);
-void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens);
+// The length of the hypothesis with the best score so far, one that has ended or one under way, and its tokens if there
+// is room for so many.
+int best_so_far(const heedful_options& options, const Sentence& sentence, int32_t* tokens, int most);
 
 // Whether a search needs the largest logits alone; otherwise it needs all of them.
 inline bool chooses_by_candidates(const heedful_options& options) {

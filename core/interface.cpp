@@ -82,6 +82,7 @@ heedful_model* heedful_model_new(const heedful_settings* settings) {
     heedful_model* model = nullptr;
     int failed = guarded([&] {
         model = new_zeros<heedful_model>(1);
+        start(&model->memory.mutex);
         start_model(*model, *settings);
     });
     if (!failed) return model;
@@ -89,9 +90,9 @@ heedful_model* heedful_model_new(const heedful_settings* settings) {
     return nullptr;
 }
 
-int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes, const void* data,
-                      uint64_t bytes) {
-    return guarded([&] { put_tensor(*model, name, type, shape, axes, data, bytes); });
+int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes, int64_t first,
+                      const void* data, uint64_t bytes) {
+    return guarded([&] { put_rows(*model, name, type, shape, axes, first, data, bytes); });
 }
 
 int heedful_model_shortlist(heedful_model* model, const int32_t* frequent, int count) {
@@ -182,13 +183,11 @@ int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* t
     size_t place;
     if (!find_running(*decoder, index, &group, &place)) return -1;
     const Sentence& sentence = *group->running[place];
-    if (!sentence.length) return 0;
-    const int row = best_row(sentence);
-    if (sentence.length <= most) tokens_so_far(sentence, row, tokens);
-    const Step& step = sentence.history[size_t(sentence.length - 1) * sentence.beam + row];
+    if (!sentence.length) return -1;
+    const Step& step = sentence.history[size_t(sentence.length - 1) * sentence.beam + best_row(sentence)];
     *last = step.token;
     *last_score = step.score;
-    return sentence.length;
+    return best_so_far(decoder->options, sentence, tokens, most);
 }
 
 int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens, float* scores) {

@@ -12,7 +12,7 @@
 #define HEEDFUL_API extern "C" __attribute__((visibility("default")))
 #endif
 
-enum { HEEDFUL_ABI_VERSION = 3 };
+enum { HEEDFUL_ABI_VERSION = 4 };
 
 enum heedful_activation { HEEDFUL_RELU, HEEDFUL_GELU, HEEDFUL_GELU_TANH, HEEDFUL_SILU, HEEDFUL_SWIGLU };
 enum heedful_positions {
@@ -74,9 +74,13 @@ HEEDFUL_API const char* heedful_error(void);
 // Goes on with a CRC-32 over more bytes; 1 where this processor has no instruction for it.
 HEEDFUL_API int heedful_checksum(const void* data, uint64_t count, uint32_t* sum);
 
+// The CRC-32 of two parts together, from those of each, the second of so many bytes.
+HEEDFUL_API uint32_t heedful_checksum_joined(uint32_t first, uint32_t second, uint64_t count);
+
 HEEDFUL_API heedful_model* heedful_model_new(const heedful_settings* settings);
+// Some rows of a tensor of that shape, from its row `first` on; they come in their order. A tensor with one axis is a row.
 HEEDFUL_API int heedful_model_put(heedful_model* model, const char* name, int type, const int64_t* shape, int axes,
-                                  const void* data, uint64_t bytes);
+                                  int64_t first, const void* data, uint64_t bytes);
 // Lets the output layer of a translation model compute, when it decodes, no more than these tokens and those of each
 // request; the first one is the end. It comes before the model is finished.
 HEEDFUL_API int heedful_model_shortlist(heedful_model* model, const int32_t* frequent, int count);
@@ -102,11 +106,12 @@ HEEDFUL_API int heedful_decoder_done(heedful_decoder* decoder, int64_t* index, i
 // Per hypothesis `heads` has the number of tokens, the number of scores, and whether it is finished.
 HEEDFUL_API void heedful_decoder_take(heedful_decoder* decoder, int32_t* heads, double* totals, int32_t* tokens,
                                       float* scores);
-// The best hypothesis of a sentence under way: its length, its last token and that token's score, and all its tokens if
-// there is room for so many; -1 if there is no such sentence.
+// The best hypothesis so far of a sentence under way, which may have ended: its length, and all its tokens if there is
+// room for so many; -1 if there is no such sentence, or no step of it. Then the last token of the best one that has not
+// ended, and that token's score.
 HEEDFUL_API int heedful_decoder_progress(heedful_decoder* decoder, int64_t index, int32_t* tokens, int most,
                                          int32_t* last, float* last_score);
-// The likeliest tokens in the place of its last one (with `keep_logits`); gives how many were found.
+// The likeliest tokens in the place of that last one (with `keep_logits`); gives how many were found.
 HEEDFUL_API int heedful_decoder_likeliest(heedful_decoder* decoder, int64_t index, int count, int32_t* tokens,
                                           float* scores);
 

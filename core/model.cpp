@@ -1,4 +1,4 @@
-// From settings to a table of expected tensors, and from tensors to packed weights.
+// From settings to a table of expected tensors.
 #include "decoder.h"
 
 #include <math.h>
@@ -17,6 +17,8 @@ static Expected& expect(heedful_model& model, const char* name, int64_t rows, in
     each.shape[0] = rows;
     each.shape[1] = columns;
     each.axes = columns ? 2 : 1;
+    each.rows = columns ? rows : 1;
+    each.columns = columns ? columns : rows;
     return each;
 }
 
@@ -123,17 +125,6 @@ static void check_stack(const heedful_stack& s) {
     if (!isfinite(s.score_scale) || !isfinite(s.embedding_scale)) fail("a scale is not a number");
 }
 
-// PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos of the same (paper, 3.5), or all sines first.
-void sinusoid_row(int64_t position, int width, bool halves, float* row) {
-    int pairs = (width + 1) / 2;
-    for (int i = 0; i < pairs; i++) {
-        double angle = static_cast<double>(position) * exp(2 * i * (-log(10000.0) / width));
-        row[halves ? i : 2 * i] = static_cast<float>(sin(angle));
-        int place = halves ? pairs + i : 2 * i + 1;
-        if (place < width) row[place] = static_cast<float>(cos(angle));
-    }
-}
-
 static void start_stack(heedful_model& model, const char* name, Stack& stack, const heedful_stack& settings) {
     stack.settings = settings;
     if (!settings.layers) return;
@@ -160,17 +151,6 @@ static void start_stack(heedful_model& model, const char* name, Stack& stack, co
         snprintf(full, sizeof full, "%s.norm", name);
         expect_norm(model, full, stack.final_norm, settings.rms_norm);
     }
-}
-
-// Sines and cosines for positions up to the usual length; those beyond are computed when they come.
-static void make_sinusoids(heedful_model& model, Stack& stack) {
-    const int scheme = stack.settings.positions, width = model.settings.width;
-    if (!stack.settings.layers || (scheme != HEEDFUL_SINUSOIDAL && scheme != HEEDFUL_SINUSOID_HALVES)) return;
-    if (stack.table) return;
-    stack.settings.position_rows = model.settings.max_length + 1;
-    stack.table = new_zeros<float>(size_t(stack.settings.position_rows) * width);
-    for (int row = 0; row < stack.settings.position_rows; row++)
-        sinusoid_row(row, width, scheme == HEEDFUL_SINUSOID_HALVES, stack.table + size_t(row) * width);
 }
 
 void start_model(heedful_model& model, const heedful_settings& settings) {
@@ -202,122 +182,11 @@ void start_model(heedful_model& model, const heedful_settings& settings) {
     if (s.convolution) expect_linear(model, "convolution", model.convolution, int64_t(s.convolution) * s.width, s.width, true);
 }
 
-static float half_as_float(uint16_t bits) {
-    const uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    float amount;
-    if (exponent == 31)
-        amount = mantissa ? NAN : INFINITY;
-    else if (exponent)
-        amount = ldexpf(static_cast<float>(1024 + mantissa), static_cast<int>(exponent) - 25);
-    else
-        amount = ldexpf(static_cast<float>(mantissa), -24);
-    return sign ? -amount : amount;
-}
-
-static float number_at(const void* data, int type, size_t place) {
-    const char* bytes = static_cast<const char*>(data);
-    uint32_t word = 0;
-    float number;
-    double wide;
-    uint16_t half;
-    switch (type) {
-        case HEEDFUL_F32: memcpy(&number, bytes + 4 * place, 4); return number;
-        case HEEDFUL_F64: memcpy(&wide, bytes + 8 * place, 8); return static_cast<float>(wide);
-        case HEEDFUL_F16: memcpy(&half, bytes + 2 * place, 2); return half_as_float(half);
-        default:
-            memcpy(&half, bytes + 2 * place, 2);
-            word = uint32_t(half) << 16;
-            memcpy(&number, &word, 4);
-            return number;
-    }
-}
-
-// One row of a tensor as floats, all of them finite; gives the largest amount among them.
-static float read_row(const InstructionSet& set, const char* name, const void* data, int type, size_t first, int count,
-                      float* row) {
-    if (type == HEEDFUL_F32)
-        memcpy(row, static_cast<const char*>(data) + 4 * first, size_t(count) * 4);
-    else
-        for (int i = 0; i < count; i++) row[i] = number_at(data, type, first + i);
-    const uint32_t bits = set.largest_amount(row, count);
-    if (bits >= 0x7f800000u)
-        fail("%.80s holds a number that is infinite or NaN: the weights are damaged, or training diverged", name);
-    float largest;
-    memcpy(&largest, &bits, sizeof largest);
-    return largest;
-}
-
-static void pack_fp32_row(Linear& linear, int output, const float* row) {
-    float* panel = linear.numbers + size_t(output / PANEL) * PANEL * linear.inputs;
-    for (int k = 0; k < linear.inputs; k++) panel[size_t(k) * PANEL + output % PANEL] = row[k];
-}
-
-// Memory for a tensor; if it came before and was refused, that of the first time.
-template <typename T> static void make_zeros(T*& memory, size_t count) {
-    if (!memory) memory = new_zeros<T>(count);
-}
-
-static void put_linear(const heedful_model& model, Linear& linear, const char* name, int type, const void* data) {
-    const bool int8 = model.settings.int8;
-    const size_t padded = size_t(linear.panels()) * PANEL;
-    if (int8) {
-        if (linear.inputs > 1 << 16) fail("%s has %d inputs, too many for int8", name, linear.inputs);
-        make_zeros(linear.bytes, padded * linear.byte_stride());
-        make_zeros(linear.scales, padded);
-        make_zeros(linear.weight_sums, padded);
-    } else {
-        make_zeros(linear.numbers, padded * linear.inputs);
-    }
-    float* row = new_zeros<float>(linear.inputs);
-    int failed = guarded([&] {
-        for (int output = 0; output < linear.outputs; output++) {
-            const size_t first = size_t(output) * linear.inputs;
-            const float largest = read_row(*model.set, name, data, type, first, linear.inputs, row);
-            if (int8)
-                model.set->pack_int8_row(linear, output, row, largest);
-            else
-                pack_fp32_row(linear, output, row);
-        }
-    });
-    free_zeros(row);
-    if (failed) fail_again();
-}
-
-void put_tensor(heedful_model& model, const char* name, int type, const int64_t* shape, int axes, const void* data,
-                uint64_t bytes) {
-    static const int SIZES[] = {4, 2, 2, 8};
-    if (type < HEEDFUL_F32 || type > HEEDFUL_F64) fail("%.80s has an unknown type", name);
-    Expected* found = nullptr;
-    for (Expected& each : model.expected)
-        if (!strcmp(each.name, name)) found = &each;
-    if (!found) fail("%.80s is not part of the model", name);
-    if (found->found) fail("%.80s comes twice", name);
-    bool fits = axes == found->axes;
-    uint64_t count = 1;
-    for (int axis = 0; fits && axis < axes; axis++) {
-        fits = shape[axis] == found->shape[axis];
-        count *= static_cast<uint64_t>(found->shape[axis]);
-    }
-    if (!fits) fail("%.80s has another shape than the settings say", name);
-    if (bytes != count * static_cast<uint64_t>(SIZES[type])) fail("%.80s has %llu bytes, not those of its shape", name, (unsigned long long)bytes);
-    if (found->linear) {
-        put_linear(model, *found->linear, name, type, data);
-    } else {
-        const int64_t row = found->shape[found->axes - 1];
-        float** to = found->plain ? found->plain : found->bias_of;
-        make_zeros(*to, rounded_up(count, PANEL));
-        for (uint64_t first = 0; first < count; first += row)
-            read_row(*model.set, name, data, type, first, static_cast<int>(row), *to + first);
-    }
-    found->found = true;
-}
-
 void finish_model(heedful_model& model) {
     if (model.ready) return;
     for (const Expected& each : model.expected)
-        if (!each.found) fail("%.90s is missing", each.name);
-    make_sinusoids(model, model.encoder);
-    make_sinusoids(model, model.decoder);
+        if (each.rows_found < each.rows) fail("%.90s is missing", each.name);
+    for (Stack* stack : {&model.encoder, &model.decoder}) make_sinusoids(model, *stack);
     if (!model.decoder.owns_embedding) model.decoder.embedding = model.encoder.embedding;
     Shortlist& shortlist = model.shortlist;
     if (shortlist.used())
@@ -325,40 +194,10 @@ void finish_model(heedful_model& model) {
     model.ready = true;
 }
 
-static void free_linear(Linear& linear) {
-    for (void* each : {(void*)linear.bytes, (void*)linear.numbers, (void*)linear.scales, (void*)linear.weight_sums, (void*)linear.bias})
-        free_zeros(each);
-}
-
-static void free_norm(Norm& norm) {
-    free_zeros(norm.weight);
-    free_zeros(norm.bias);
-}
-
-static void free_stack(Stack& stack) {
-    for (int layer = 0; stack.blocks && layer < stack.settings.layers; layer++) {
-        Block& block = stack.blocks[layer];
-        for (Attention* each : {&block.attention, &block.cross}) {
-            for (Linear* linear : {&each->query_key_value, &each->query, &each->key_value, &each->output}) free_linear(*linear);
-            free_zeros(each->scoring_vector);
-        }
-        free_linear(block.inner);
-        free_linear(block.outer);
-        for (Norm* norm : {&block.attention_norm, &block.cross_norm, &block.feed_forward_norm}) free_norm(*norm);
-    }
-    free_zeros(stack.blocks);
-    if (stack.owns_embedding) free_zeros(stack.embedding);
-    free_norm(stack.embedding_norm);
-    free_norm(stack.final_norm);
-    for (float* each : {stack.segments, stack.table, stack.cosines, stack.sines, stack.slopes, stack.distance_bias})
-        free_zeros(each);
-}
-
 void free_model(heedful_model& model) {
-    free_stack(model.encoder);
-    free_stack(model.decoder);
-    for (Linear* linear : {&model.output, &model.pooler, &model.transform, &model.convolution}) free_linear(*linear);
-    free_norm(model.transform_norm);
+    free_zeros(model.encoder.blocks);
+    free_zeros(model.decoder.blocks);
+    model.memory.free();
     model.shortlist.free();
     model.expected.free();
 }

@@ -5,6 +5,7 @@
 #include "linear.h"
 #include "memory.h"
 #include "shortlist.h"
+#include "weight_memory.h"
 
 namespace heedful {
 
@@ -60,15 +61,17 @@ struct Expected {
     Linear* linear;
     float** plain;
     float** bias_of;  // a bias is padded to whole panels
-    bool found;
+    int64_t rows, columns, rows_found;
 };
 
 // A row of the paper's positions, for any position.
 void sinusoid_row(int64_t position, int width, bool halves, float* row);
 
 void start_model(heedful_model& model, const heedful_settings& settings);
-void put_tensor(heedful_model& model, const char* name, int type, const int64_t* shape, int axes, const void* data,
-                uint64_t bytes);
+void put_rows(heedful_model& model, const char* name, int type, const int64_t* shape, int axes, int64_t first,
+              const void* data, uint64_t bytes);
+// The paper's positions up to the usual length, for a stack that has them.
+void make_sinusoids(heedful_model& model, Stack& stack);
 void finish_model(heedful_model& model);
 void free_model(heedful_model& model);
 
@@ -81,6 +84,7 @@ struct heedful_model {
     heedful::Norm transform_norm;
     heedful::Shortlist shortlist;
     heedful::Array<heedful::Expected> expected;
+    heedful::WeightMemory memory;  // of all that tensors become, and of the positions that are computed
     bool ready;
     // The code that computes with it: weights are packed for its products.
     const heedful::InstructionSet* set;

@@ -26,15 +26,25 @@ static void walk(const Sentence& sentence, int length, int row, int32_t* tokens,
     }
 }
 
-void tokens_so_far(const Sentence& sentence, int row, int32_t* tokens) {
-    walk(sentence, sentence.length, row, tokens, nullptr);
-}
 
 int best_row(const Sentence& sentence) {
     int best = 0;
     for (int row = 1; row < sentence.beam; row++)
         if (sentence.totals[row] > sentence.totals[best]) best = row;
     return best;
+}
+
+int best_so_far(const heedful_options& options, const Sentence& sentence, int32_t* tokens, int most) {
+    const Ended* ended = nullptr;
+    for (int i = 0; i < sentence.num_ended; i++)
+        if (!ended || sentence.ended[i].score > ended->score) ended = &sentence.ended[i];
+    int row = best_row(sentence), length = sentence.length;
+    if (ended && ended->score >= sentence.totals[row] / length_penalty(options, length)) {
+        row = ended->row;
+        length = ended->length;
+    }
+    if (length <= most) walk(sentence, length, row, tokens, nullptr);
+    return length;
 }
 
 // Takes a child into the best ones, behind those that are as good; gives how many there are.

@@ -20,6 +20,9 @@ class Rows:
 
     num_real = num_tokens = num_targets
 
+    def halves(self) -> list["Rows"]:
+        return [Rows(part) for part in self.values.chunk(2)]
+
 
 def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
     """The rows of a kind in the metrics of a run."""

@@ -46,7 +46,9 @@ def small_trainer(folder: Path) -> Trainer:
     batches = BatchConfig(tokens_per_step=10, tokens_per_batch=10)
     machine = MachineConfig("cpu", workers=1, threads=1, precision="fp32")
     config = TrainingConfig(batches=batches, machine=machine, ema_decay=0.5)
-    return Trainer(torch.nn.Linear(3, 2), NothingToLearn(), config, folder, Listener(), Clock(), lambda scores: None)
+    return Trainer(
+        torch.nn.Linear(3, 2), NothingToLearn(), config, folder, Listener(), Clock(), lambda scores, weights: None
+    )
 
 
 def take_step(trainer: Trainer, step: int) -> None:

@@ -5,6 +5,9 @@
 Each tree trains every job for 20 steps with two validations. The commit also leaves a run of each job unfinished, which
 this tree continues, and this tree uses the commit's models. Losses, weights, texts and scores must be the same. Exits
 with 1 if one is not.
+
+Both trees use the models with the same engine: the core, which is compiled for the commit, or torch if the commit is
+from before the core.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +46,8 @@ SETTINGS = [
     "--set=training.saving={validations=2, checkpoint_seconds=0.0}",
     "--set=training.machine={workers=2, threads=1}",
 ]
-TRANSLATE = ["translate", "{}", "--input", "sources.txt", "--scores", "--max-length", "24"]
+# Options whose defaults have changed are given.
+TRANSLATE = ["translate", "{}", "--input", "sources.txt", "--scores", "--min-length", "1", "--max-length", "24"]
 # Job -> what is done with its model: a name, and the command.
 USES = {
     "translation": {
@@ -85,8 +89,8 @@ def write_data(folder: Path) -> None:
 class Tree:
     """The code in a folder, run as users run it."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
-        self.data = data
+    def __init__(self, folder: Path, data: Path, using: Sequence[str] = ()) -> None:
+        self.data, self.using = data, using
         self.environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
 
     def start(self, arguments: Iterable[str]) -> subprocess.Popen[str]:
@@ -125,6 +129,7 @@ class Tree:
     def use(self, job: str, out: str) -> dict[str, str]:
         """Use of a model -> the hash of what is printed."""
         commands = {name: [each.format(out) for each in command] for name, command in USES[job].items()}
+        commands = {name: [*command, *self.using] for name, command in commands.items()}
         return {name: digest(self.run(command).encode()) for name, command in commands.items()}
 
 
@@ -139,7 +144,7 @@ def digest(content: bytes) -> str:
 
 
 def compare(job: str, before: Tree, after: Tree) -> bool:
-    """Whether all numbers of a job are the same in both trees; tells of them."""
+    """Whether all numbers of a job are the same in both trees; prints them."""
     same = True
     old = before.train(job, f"{job}-before")
     before.leave_unfinished(job, f"{job}-unfinished")
@@ -169,7 +174,11 @@ def main() -> int:
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)
         try:
-            same = [compare(job, Tree(folder, data), Tree(ROOT, data)) for job in jobs or JOBS]
+            has_core = (folder / "core").is_dir()
+            if has_core:
+                subprocess.run([sys.executable, folder / "build_backend" / "heedful_build.py"], check=True)
+            before, after = Tree(folder, data), Tree(ROOT, data, () if has_core else ("--engine", "torch"))
+            same = [compare(job, before, after) for job in jobs or JOBS]
         finally:
             subprocess.run([*git, "remove", "--force", str(folder)], check=True)
     return 0 if all(same) else 1

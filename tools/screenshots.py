@@ -1,6 +1,7 @@
 """Makes the pictures of the documentation from real models, in a real browser.
 
 python tools/screenshots.py --translation en-de --text "A dog runs." --vision digits --image seven.png --run en-de
+python tools/screenshots.py --claims docs/claims/claims.html
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ EXISTING = click.Path(exists=True, path_type=Path)
 
 
 @click.command()
-@click.option("--translation", type=EXISTING, required=True, help="Folder of a translation model.")
-@click.option("--text", required=True, help="What it translates.")
+@click.option("--translation", type=EXISTING, help="Folder of a translation model.")
+@click.option("--text", default="A dog runs.", show_default=True, help="What it translates.")
 @click.option("--word", default=3, show_default=True, help="Which word of the translation is clicked, counted from 1.")
 @click.option("--vision", type=EXISTING, help="Folder of an image classifier, for vision.png and attention-image.png.")
 @click.option("--image", type=EXISTING, help="What it looks at.")
@@ -39,44 +40,51 @@ EXISTING = click.Path(exists=True, path_type=Path)
     "--resolution", type=int, help="The size of attention-image.png's image; by default that of the training."
 )
 @click.option("--run", type=EXISTING, help="Folder of a training run, for training.png.")
+@click.option("--claims", type=EXISTING, help="The page of heedful claims, for claims.png.")
+@click.option("--claim", default="saturation", show_default=True, help="The claim that claims.png shows.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("docs/images"), show_default=True)
 def main(
-    translation: Path,
+    translation: Path | None,
     text: str,
     word: int,
     vision: Path | None,
     image: Path | None,
     resolution: int | None,
     run: Path | None,
+    claims: Path | None,
+    claim: str,
     out: Path,
 ) -> None:
-    """Draw page.png, page-phone.png, attention.png and explain.png, and the others where their models are given."""
+    """Draw page.png, page-phone.png, attention.png and explain.png, and the others, where their models are given."""
     out.mkdir(parents=True, exist_ok=True)
-    models = [translation, *([vision] if vision else [])]
-    with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver, serving(models) as address:
-        page = Page(driver, address)
-        for name, width, height in (("page", 1280, 720), ("page-phone", 390, 844)):
-            set_screen(driver, width, height, SCALE)
-            click_a_word(page, translation.name, text, word)
-            save(driver, out / f"{name}.png")
-        inspected = Path(folder) / "attention.html"
-        heedful("inspect", translation, text, "--out", inspected)
-        draw_file(driver, inspected, out / "attention.png")
-        explained = Path(folder) / "explain.html"
-        heedful("explain", translation, text, "--out", explained)
-        follow_a_token(driver, explained)
-        save(driver, out / "explain.png")
+    with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as driver:
+        made = Path(folder) / "page.html"
+        if translation:
+            with serving([translation]) as address:
+                for name, width, height in (("page", 1280, 720), ("page-phone", 390, 844)):
+                    set_screen(driver, width, height, SCALE)
+                    click_a_word(Page(driver, address), translation.name, text, word)
+                    save(driver, out / f"{name}.png")
+            heedful("inspect", translation, text, "--out", made)
+            draw_file(driver, made, out / "attention.png")
+            heedful("explain", translation, text, "--out", made)
+            follow_a_token(driver, made)
+            save(driver, out / "explain.png")
         if vision and image:
-            look_at_image(page, vision.name, image)
-            save(driver, out / "vision.png")
+            with serving([vision]) as address:
+                look_at_image(Page(driver, address), vision.name, image)
+                save(driver, out / "vision.png")
             sized = ("--resolution", str(resolution)) if resolution else ()
-            heedful("inspect", vision, "--image", image, *sized, "--out", inspected)
+            heedful("inspect", vision, "--image", image, *sized, "--out", made)
             set_dark(driver, True)
-            draw_file(driver, inspected, out / "attention-image.png")
+            draw_file(driver, made, out / "attention-image.png")
             set_dark(driver, False)
         if run:
-            heedful("inspect", run, "--training", "--out", Path(folder) / "training.html")
-            draw_file(driver, Path(folder) / "training.html", out / "training.png")
+            heedful("inspect", run, "--training", "--out", made)
+            draw_file(driver, made, out / "training.png")
+        if claims:
+            show_claim(driver, claims, claim)
+            save(driver, out / "claims.png")
 
 
 @contextmanager
@@ -124,6 +132,13 @@ def follow_a_token(driver: Chrome, page: Path) -> None:
         step = driver.find_element("css selector", "[data-step$='cross_attention.weights']")
         driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", step)
         time.sleep(REST)
+
+
+def show_claim(driver: Chrome, page: Path, claim: str) -> None:
+    """A claim of the page from its heading on."""
+    set_screen(driver, 1280, 900, SCALE)
+    driver.get(page.resolve().as_uri())
+    driver.execute_script("arguments[0].scrollIntoView()", driver.find_element("id", claim))
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:

@@ -39,7 +39,7 @@ def _answers(address: str) -> bool:
         return False
 
 
-def wait_until(holds: Callable[[], Any], patience: float = 20) -> Any:
+def wait_until(holds: Callable[[], Any], patience: float = 90) -> Any:
     """What `holds` gives, as soon as it is true."""
     end = time.monotonic() + patience
     while not (found := holds()):

@@ -214,10 +214,10 @@ SECTIONS = {
 
 INTRODUCTION = """# Performance
 
-Made by `heedful bench report` from the files in `benchmarks/results`; `make bench` measures everything anew. Systems
-are measured by turns (A, B, A, B, ...) in processes of their own; figures are medians, with the lowest and the
-highest. Peers come from their released packages, in environments of their own with the same torch.
-What bounds the figures, and what was tried, is in [speed.md](speed.md).
+Made by `heedful bench report` from the files in `benchmarks/results`; `make bench` measures everything again. Systems
+are measured in turns (A, B, A, B, ...), each in its own process; figures are medians, with the lowest and the
+highest. Peers come from their released packages, in separate environments with the same torch.
+What limits the figures, and what was tried, is in [speed.md](speed.md).
 """
 TRAINING = """\
 Every step is forward, backward, clipping and the optimizer, on batches that were padded before. "Own batches" are

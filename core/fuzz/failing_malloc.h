@@ -4,4 +4,6 @@
 #include <stdlib.h>
 
 extern "C" void* fuzz_malloc(size_t bytes);
+extern "C" void* fuzz_calloc(size_t count, size_t size);
 #define malloc fuzz_malloc
+#define calloc fuzz_calloc

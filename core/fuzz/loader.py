@@ -6,6 +6,7 @@ python core/fuzz/loader.py SEEDS [OPTIONS OF LIBFUZZER]
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -14,8 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.weights_index import INDEX, WEIGHTS, index_text
+from heedful.weights_seal import BLANK, OWN
+
 FOLDERS = Path(__file__).parents[2] / "tests" / "fixtures" / "written_before"
 FAMILIES = ("translation", "language_model", "classifier", "masked", "tagger")
+# From this byte on, the weights lie in two files.
+IN_SHARDS = 224
 VALUES: list[Any] = [
     None,
     True,
@@ -111,29 +117,73 @@ def change_bytes(damage: Damage, content: bytes) -> bytes:
     )
 
 
-def damaged(damage: Damage, folder: Path) -> tuple[bytes, bytes]:
-    """Other contents for a folder's config.json and model.safetensors."""
-    config, weights = (folder / "config.json").read_bytes(), (folder / "model.safetensors").read_bytes()
-    size = int.from_bytes(weights[:8], "little")
-    header, numbers, said = weights[8 : 8 + size], weights[8 + size :], 0
+@dataclass
+class Stored:
+    """The parts of a safetensors file, and how many bytes longer it says that its header is."""
+
+    header: bytes
+    numbers: bytes
+    said: int = 0
+
+    @classmethod
+    def of(cls, content: bytes) -> Stored:
+        size = int.from_bytes(content[:8], "little")
+        return cls(content[8 : 8 + size], content[8 + size :])
+
+    def content(self) -> bytes:
+        return (len(self.header) + self.said).to_bytes(8, "little") + self.header + self.numbers
+
+    def change(self, damage: Damage, kind: int) -> None:
+        if kind < 5:
+            self.header = change_value(damage, self.header)
+        elif kind == 6:
+            self.header = change_bytes(damage, self.header)
+        elif damage.byte() % 2:
+            self.numbers = change_bytes(damage, self.numbers)
+        else:
+            self.said = damage.below(2**16)
+
+
+def spread(content: bytes, checksum: dict[str, str]) -> tuple[dict[str, Stored], bytes]:
+    """The tensors of a file in two shards, which have that checksum, and their index."""
+    whole = Stored.of(content)
+    header = json.loads(whole.header)
+    metadata = header.pop("__metadata__", {})
+    shards: dict[str, Stored] = {}
+    places: dict[str, list[str]] = {}
+    for number in (0, 1):
+        name = f"model-{number + 1:05d}-of-00002.safetensors"
+        places[name] = sorted(header)[number::2]
+        entries, numbers = {"__metadata__": metadata | checksum}, b""
+        for tensor in places[name]:
+            begin, end = header[tensor]["data_offsets"]
+            entries[tensor] = header[tensor] | {"data_offsets": [len(numbers), len(numbers) + end - begin]}
+            numbers += whole.numbers[begin:end]
+        shards[name] = Stored(json.dumps(entries).encode(), numbers)
+    return shards, index_text(places, dict.fromkeys(shards, BLANK) if checksum else {}, len(whole.numbers)).encode()
+
+
+def damaged(damage: Damage, folder: Path, form: int) -> dict[str, bytes]:
+    """Other contents for a folder's config.json and its weights, by the names of files."""
+    config, weights = (folder / "config.json").read_bytes(), (folder / WEIGHTS).read_bytes()
+    in_shards, checksum = form >= IN_SHARDS, {OWN: BLANK} if form % 4 >= 2 else {}
+    stored, index = spread(weights, checksum) if in_shards else ({WEIGHTS: Stored.of(weights)}, b"{}")
     while damage.left:
         kind = damage.byte() % 8
+        name = sorted(stored)[damage.byte() % 2] if in_shards else WEIGHTS
         try:
-            if kind < 3:
+            if kind == 2 and in_shards:
+                index = change_value(damage, index)
+            elif kind < 3:
                 config = change_value(damage, config)
-            elif kind < 5:
-                header = change_value(damage, header)
             elif kind == 5:
                 config = change_bytes(damage, config)
-            elif kind == 6:
-                header = change_bytes(damage, header)
-            elif damage.byte() % 2:
-                numbers = change_bytes(damage, numbers)
             else:
-                said = damage.below(2**16)
+                stored[name].change(damage, kind)
         except ValueError:  # no longer JSON
             continue
-    return config, (len(header) + said).to_bytes(8, "little") + header + numbers
+    files = {"config.json": config, **{name: each.content() for name, each in stored.items()}}
+    return files | ({INDEX: index} if in_shards else {})
 
 
 def check(data: bytes, folders: Path) -> None:
@@ -145,18 +195,18 @@ def check(data: bytes, folders: Path) -> None:
 
     damage = Damage(data)
     original = folders / FAMILIES[damage.byte() % len(FAMILIES)]
-    int8, max_length = damage.byte() % 2 == 1, (None, None, 1, 37)[damage.byte() % 4]
-    config, weights = damaged(damage, original)
+    form, max_length = damage.byte(), (None, None, 1, 37)[damage.byte() % 4]
     folder = folders / "damaged"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_bytes(config)
-    (folder / "model.safetensors").write_bytes(weights)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, content in damaged(damage, original, form).items():
+        (folder / name).write_bytes(content)
     (folder / "tokenizer.json").touch()
     try:
         settings = check_model_folder(folder)
         if not runs_family(settings.family):
             return
-        model = CoreModel(folder, settings.family, settings.model, int8=int8, max_length=max_length)
+        model = CoreModel(folder, settings.family, settings.model, int8=form % 2 == 1, max_length=max_length)
         model.threads = 1
         if settings.family == "encoder_only":
             encode(model, [[0]], None, pooling=1, head=False, width=settings.model.width)
@@ -180,7 +230,7 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(
-        include=["heedful.config", "heedful.core", "heedful.model_folder", "heedful.settings"]
+        include=["heedful.config", "heedful.core", "heedful.model_folder", "heedful.settings", "heedful.weights_index"]
     ):
         import heedful.core.sequences
         import heedful.model_folder  # noqa: F401

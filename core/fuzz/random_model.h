@@ -47,7 +47,7 @@ inline void complete(heedful_model* model, Random& random, float scale) {
     for (size_t i = 0; i < model->expected.size; i++) {
         const heedful::Expected& tensor = model->expected[i];
         const std::vector<float> numbers = random_numbers(tensor, random, scale);
-        if (heedful_model_put(model, tensor.name, HEEDFUL_F32, tensor.shape, tensor.axes, numbers.data(), 4 * numbers.size()))
+        if (heedful_model_put(model, tensor.name, HEEDFUL_F32, tensor.shape, tensor.axes, 0, numbers.data(), 4 * numbers.size()))
             abort();
     }
     if (heedful_model_finish(model)) abort();

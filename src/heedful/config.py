@@ -154,7 +154,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"cannot read the settings file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -172,7 +172,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_json_value(path: Path) -> Any:
     """What a JSON file holds, read as strictly as `parse_json` does."""
     try:
-        return parse_json(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:

@@ -59,7 +59,7 @@ def _replaced_from(folder: Path, path: Path, size: int | None) -> Iterator[Path]
 
 
 @contextmanager
-def _replacing_our_own(path: Path, size: int) -> Iterator[Path]:
+def replacing_our_own(path: Path, size: int) -> Iterator[Path]:
     """The same for a file of a model or a run, which nobody else writes: a kill leaves one name that we know."""
     folder = path.with_name(f"{TEMPORARY}{path.name}")
     with writing(path, size):
@@ -78,32 +78,23 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], tokenizer: bytes |
     from safetensors.numpy import save
 
     content = save(arrays, unsealed(tokenizer))
-    with _replacing_our_own(path, len(content)) as temporary:
+    with replacing_our_own(path, len(content)) as temporary:
         temporary.write_bytes(content)
         seal(temporary)
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
-    with _replacing_our_own(path, len(content)) as temporary:
+    with replacing_our_own(path, len(content)) as temporary:
         temporary.write_bytes(content)
 
 
-def write_weights(
-    path: Path, tensors: dict[str, Tensor], tokenizer: bytes | None, settings: bytes | None = None
-) -> None:
-    """Replace a model's weights in one step; they bear checksums of themselves, its tokenizer.json and its settings."""
-    with _replacing_our_own(path, bytes_of(tensors)) as temporary:
-        save_tensors(temporary, tensors, unsealed(tokenizer, settings))
-        seal(temporary)
-
-
-def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """Write a safetensors file, with the permissions that any new file gets."""
     from safetensors.torch import save_file
 
     path.touch()
     mode = path.stat().st_mode  # the library makes a file of its own, which nobody else may read
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata)
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
     path.chmod(mode)
 
 
@@ -135,19 +126,13 @@ def new_folder(out: Path) -> Iterator[Path]:
 
 
 def file_version(status: os.stat_result) -> tuple[int, int, int]:
-    """What tells a file from another that takes its place, or from itself before it was changed."""
+    """What distinguishes a file from another that takes its place, or from itself before it was changed."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def bytes_of(tensors: dict[str, Tensor]) -> int:
     """How much tensors take in a file, less its head."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-
-
-def whole_lines(path: Path) -> list[str]:
-    """The lines of a file that is being written, or was when its writer was killed: without half a line at the end."""
-    text = path.read_text(encoding="utf-8")
-    return text[: text.rfind("\n") + 1].split("\n")[:-1]
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:

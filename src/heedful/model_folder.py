@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,21 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import heedful
 from heedful.config import from_dict, read_json, shown, to_dict
-from heedful.core.weights import WeightsFile
+from heedful.core.weight_shards import open_weights
+from heedful.core.weights import Weights
 from heedful.errors import UserError
-from heedful.files import file_version, is_run, write_file, write_weights
+from heedful.files import file_version, is_run, write_file
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
 from heedful.text.document_unit import DocumentUnit
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
-from heedful.weights_seal import OF_SETTINGS, OF_TOKENIZER, checksum_of
+from heedful.weights_index import WEIGHTS, weights_files, weights_path
+from heedful.weights_seal import OF_SETTINGS, OF_TOKENIZER, checksum_of, unsealed
+from heedful.weights_writer import SHARD_BYTES, WeightStream, stream_of, write_weights
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 FORMAT = 1
-WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,17 @@ class LoadedModel:
 
 
 def save_model_folder(
-    folder: Path, model: nn.Module, tokenizer: Tokenizer | None, config: ModelConfig, card: str
+    folder: Path,
+    model: nn.Module | WeightStream,
+    tokenizer: Tokenizer | None,
+    config: ModelConfig,
+    card: str,
+    shard_bytes: int = SHARD_BYTES,
 ) -> None:
-    """Write or replace a model folder, file by file, each in one step; the weights bear checksums, and come last."""
+    """Write or replace a model folder, file by file, each in one step; the weights bear checksums, and come last.
+
+    They are those of a model, or come one at a time; if they are more than `shard_bytes`, they lie in several files.
+    """
     from heedful.models.weights_file import parameter_tensors
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +91,8 @@ def save_model_folder(
     write_file(folder / "README.md", card)
     # The weights come last, and bear the checksums: whoever loads them meanwhile, or after a kill, gets the old ones.
     encoded = None if vocabulary is None else vocabulary.encode("utf-8")
-    write_weights(folder / WEIGHTS, parameter_tensors(model), encoded, _sealed_settings(settings))
+    weights = model if isinstance(model, WeightStream) else stream_of(parameter_tensors(model))
+    write_weights(folder, weights, unsealed(encoded, _sealed_settings(settings)), shard_bytes)
 
 
 def _sealed_settings(data: Mapping[str, Any]) -> bytes:
@@ -117,7 +129,7 @@ def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
     from heedful.models.weights_file import adopt_parameters, check_finite
 
     config = check_model_folder(folder)
-    with WeightsFile(folder / WEIGHTS) as file:
+    with open_weights(folder) as file:
         file.check()
         try:
             model = FAMILIES[config.family].build_unfilled(config.model, file.shapes)
@@ -135,20 +147,19 @@ def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
     return LoadedModel(model.eval(), config, tokenizer, folder.resolve().name)
 
 
-def _tensors(file: WeightsFile, *, shared: bool) -> dict[str, Tensor]:
-    """The tensors of a file: in memory of their own, or `shared` with all processes that map the file."""
+def _tensors(weights: Weights, *, shared: bool) -> dict[str, Tensor]:
+    """The tensors of files: in memory of their own, or `shared` with all processes that map the files."""
     import numpy as np
     import torch
 
     types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
-    mapped = file.mapped() if shared else None
     tensors = {}
-    for name, stored in file.tensors.items():
-        if mapped is None:
-            content = np.empty(stored.size, np.uint8)
-            file.read(name, into=content.data)
+    for name, stored in weights.tensors.items():
+        if shared:
+            content = weights.mapped(name)
         else:
-            content = mapped[stored.begin : stored.begin + stored.size]
+            content = np.empty(stored.size, np.uint8)
+            weights.read(name, into=content.data)
         tensors[name] = torch.from_numpy(content).view(types[stored.kind]).view(stored.shape)
     return tensors
 
@@ -161,22 +172,23 @@ def load_tokenizer(folder: Path, config: ModelConfig, metadata: Mapping[str, str
     return tokenizer
 
 
-def check_weights(folder: Path) -> WeightsFile:
-    """The header of a model folder's weights, which must be as they were written, with the settings as they are."""
-    with WeightsFile(folder / WEIGHTS) as file:
+def check_weights(folder: Path) -> Weights:
+    """What a model folder's weights say of themselves, which must be as they were written, as must the settings."""
+    with open_weights(folder) as file:
         file.check()
     check_sealed_settings(folder, file.metadata)
     return file
 
 
 def folder_version(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What tells the files of a model from others that take their place."""
-    found = (folder / name for name in ("config.json", "tokenizer.json", WEIGHTS, "shortlist.safetensors"))
+    """What distinguishes the files of a model from others that take their place."""
+    others = (folder / name for name in ("config.json", "tokenizer.json", "shortlist.safetensors"))
+    found = (*others, weights_path(folder), *weights_files(folder))
     return {file.name: file_version(file.stat()) for file in found if file.is_file()}
 
 
 def check_tokenizer(file: Path, tokenizer: Tokenizer, vocabulary: int) -> None:
-    """Raise a UserError if a tokenizer gives ids that a model with so many tokens does not have."""
+    """Raise a UserError if a tokenizer gives ids that a model with this many tokens does not have."""
     if tokenizer.vocabulary_size > vocabulary:
         raise UserError(f"{file} has {tokenizer.vocabulary_size} tokens, but the model in config.json has {vocabulary}")
     if tokenizer.largest_id >= vocabulary:
@@ -191,9 +203,12 @@ def check_model_folder(folder: Path) -> ModelConfig:
         raise UserError(f"{folder} is a file: name the folder that holds a model's config.json and {WEIGHTS}")
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
-    if not any((folder / name).is_file() for name in ("config.json", WEIGHTS)) and not is_run(folder / "run"):
+    weights = weights_path(folder)
+    if not weights.is_file():
+        weights = weights_path(folder)  # several files have just taken the place of one
+    if not any(file.is_file() for file in (folder / "config.json", weights)) and not is_run(folder / "run"):
         raise UserError(f"{folder} is not a model folder: it holds neither config.json nor {WEIGHTS}")
-    for name in ("config.json", WEIGHTS):
+    for name in ("config.json", weights.name):
         _require_file(folder, name)
     config = read_config(folder)
     if config.has_tokenizer:
@@ -203,6 +218,8 @@ def check_model_folder(folder: Path) -> ModelConfig:
 
 def _require_file(folder: Path, name: str) -> None:
     if not (folder / name).is_file():
+        if os.path.lexists(folder / name):
+            raise UserError(f"{folder / name} is not a regular file, or a link that leads nowhere: put the file there")
         hint = " (its training has not come to its first validation)" if is_run(folder / "run") else ""
         raise UserError(f"{folder} is not a complete model folder: {name} is missing{hint}")
 

@@ -18,10 +18,10 @@ AGAIN = "then give the same command again"
 REASONS = {
     errno.ENOSPC: ("the disk is full", f"free some room there, {AGAIN}"),
     errno.EDQUOT: ("your disk quota is used up", f"free some room there, {AGAIN}"),
-    errno.EFBIG: ("it grows beyond the largest file that is allowed", f"raise that limit (ulimit -f), {AGAIN}"),
+    errno.EFBIG: ("it exceeds the largest file size that is allowed", f"raise that limit (ulimit -f), {AGAIN}"),
     errno.EROFS: ("the file system is read-only", f"make it writable, {AGAIN}, or choose another place"),
-    errno.EACCES: ("permission denied", f"see to its permissions and its folder's, {AGAIN}"),
-    errno.EPERM: ("the system does not permit it", f"see to its permissions and its folder's, {AGAIN}"),
+    errno.EACCES: ("permission denied", f"check its permissions and those of its folder, {AGAIN}"),
+    errno.EPERM: ("the system does not permit it", f"check its permissions and those of its folder, {AGAIN}"),
     errno.EIO: ("the disk reports an input/output error", "see the system's log; the disk may be failing"),
     errno.EMFILE: ("too many files are open", f"raise the limit (ulimit -n) or give fewer --workers, {AGAIN}"),
     errno.ENFILE: ("the system has too many files open", f"close some programs, {AGAIN}"),
@@ -56,7 +56,7 @@ def writing(path: Path, size: int | None = None) -> Iterator[None]:
 
 
 def _another_file(error: OSError, path: Path) -> Path | None:
-    """The file that an error tells of, unless it is a temporary one, or a folder that the path lies in."""
+    """The file that an error names, unless it is a temporary one, or a folder that the path lies in."""
     if not isinstance(error.filename, str | os.PathLike):
         return None
     named = Path(error.filename)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from heedful.errors import UserError
 
@@ -19,9 +19,7 @@ from heedful.errors import UserError
 OWN, OF_TOKENIZER, OF_SETTINGS = "crc32", "tokenizer_crc32", "settings_crc32"
 BLANK = "0" * 8
 # Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
-_BLOCK = 1 << 18
-# Goes on with a CRC-32 over more bytes, as zlib.crc32 does.
-Adding = Callable[[Any, int], int]
+BLOCK = 1 << 18
 
 
 def checksum_of(content: bytes) -> str:
@@ -35,32 +33,41 @@ def unsealed(tokenizer: bytes | None, settings: bytes | None = None) -> dict[str
     return {"format": "pt", OWN: BLANK, **{key: checksum_of(part) for key, part in parts.items() if part is not None}}
 
 
-def seal(path: Path) -> None:
-    """Write its checksum into a safetensors file that was written with the metadata of `unsealed`."""
+def seal(path: Path) -> str:
+    """Write its checksum, which it gives, into a safetensors file that was written with the metadata of `unsealed`."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
         # The library writes the metadata in any order, and the same weights are to be the same bytes.
         header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
         blank = _written(header, size)
-        header["__metadata__"][OWN] = _sum_up(file, size, blank)
+        header["__metadata__"][OWN] = checksum = _sum_up(file, size, blank)
         file.seek(8)
         file.write(_written(header, size))
+    return checksum
 
 
-def is_sealed(file: BinaryIO, size: int, metadata: dict[str, str], add: Adding = zlib.crc32) -> bool:
-    """Whether an open file, with a header of so many bytes, has the checksum that it says it has, if it says any."""
+def is_sealed(
+    file: BinaryIO, size: int, metadata: Mapping[str, str], with_data: Callable[[int], int] | None = None
+) -> bool:
+    """Whether an open file, with a header of this many bytes, has the checksum that it says it has, if it says any.
+
+    A caller that has read the data already gives `with_data`, which takes the checksum of all that comes before it
+    and returns that of the file.
+    """
     if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
         return True
     file.seek(8)
     entry = f'"{OWN}":"{{}}"'
     header = file.read(size).replace(entry.format(metadata[OWN]).encode(), entry.format(BLANK).encode(), 1)
-    return _sum_up(file, size, header, add) == metadata[OWN]
+    return _sum_up(file, size, header, with_data) == metadata[OWN]
 
 
-def check_seal(file: BinaryIO, path: Path, size: int, metadata: dict[str, str], add: Adding = zlib.crc32) -> None:
+def check_seal(
+    file: BinaryIO, path: Path, size: int, metadata: Mapping[str, str], with_data: Callable[[int], int] | None = None
+) -> None:
     """Raise a UserError unless `is_sealed` holds of an open file of weights."""
-    if not is_sealed(file, size, metadata, add):
+    if not is_sealed(file, size, metadata, with_data):
         raise UserError(
             f"{path} is damaged: it does not have the checksum that was written with it; put back a copy of it, or "
             "give the command that trained or imported the model again"
@@ -73,11 +80,13 @@ def _written(header: dict[str, object], size: int) -> bytes:
     return written
 
 
-def _sum_up(file: BinaryIO, size: int, header: bytes, add: Adding = zlib.crc32) -> str:
+def _sum_up(file: BinaryIO, size: int, header: bytes, with_data: Callable[[int], int] | None = None) -> str:
     """The checksum of a file as it is with that header."""
     crc = zlib.crc32(header, zlib.crc32(size.to_bytes(8, "little")))
-    block = memoryview(bytearray(_BLOCK))
+    if with_data is not None:
+        return f"{with_data(crc):08x}"
+    block = memoryview(bytearray(BLOCK))
     file.seek(8 + size)
     while count := file.readinto(block):  # type: ignore[attr-defined]
-        crc = add(block[:count], crc)
+        crc = zlib.crc32(block[:count], crc)
     return f"{crc:08x}"

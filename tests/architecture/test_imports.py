@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parents[2] / "src" / "heedful"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # What a part may import of the package, apart from itself and the small files at the package's root.
-COMMON = {"errors", "config", "files", "lazy_names", "splitmix", "storage", "weights_seal", "__version__"}
+WEIGHTS = {"weights_index", "weights_seal", "weights_writer"}
+COMMON = {"errors", "config", "files", "lazy_names", "splitmix", "storage", *WEIGHTS, "__version__"}
 USING = {"machine", "settings", "layers", "models", "text", "decoding"}
 MAKING = {*USING, "prepared", "tasks", "model_folder", "inspection", "presets"}
 ALLOWED = {

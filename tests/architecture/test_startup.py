@@ -53,7 +53,7 @@ def test_a_translation_waits_for_little_but_torch(untrained_model: Path, tmp_pat
     assert {top(name) for name in names} <= {"click", "heedful", "numpy", "safetensors", "sentencex", "tokenizers"}
     parts = {name.split(".")[1] for name in names if name.startswith("heedful.")}
     assert parts.isdisjoint({"doctor", "interop", "presets", "server", "training"})
-    # Of the other tasks, what they tell of themselves and nothing else.
+    # Of the other tasks, what they declare and nothing else.
     files = [name.split(".")[2:] for name in names if name.startswith("heedful.tasks.") and name.count(".") == 3]
     assert {task for task, file in files if file != "about"} == {"translation"}
     assert {file for task, file in files if task == "translation"}.isdisjoint(

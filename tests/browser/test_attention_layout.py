@@ -136,7 +136,7 @@ def test_a_small_weight_is_told_from_none_and_heads_by_their_hues(open_page: Ope
     hues = sorted(360 * colorsys.rgb_to_hsv(*colour)[0] for colour in tiles[:8])
     assert sum(after - before > 15 for before, after in zip(hues, [*hues[1:], hues[0] + 360], strict=True)) >= 7, hues
     legend = browser.find_element("css selector", ".detail-aside").text
-    assert "Root scale" in legend and "0.02" in legend.split()
+    assert "Square-root scale" in legend and "0.02" in legend.split()
 
 
 def test_what_is_read_out_is_complete(open_page: Open) -> None:

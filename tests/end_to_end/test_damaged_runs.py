@@ -107,7 +107,7 @@ def test_after_damage_an_older_checkpoint_leads_to_the_same_end(name, arguments,
     text = run(*arguments, broken).stderr.decode()
     told = [line for line in text.splitlines() if "damaged" in line]
     assert len(told) == 1, text
-    assert Path(NEWEST).name in told[0] and f"going on from {Path(OLDER).name}" in told[0]
+    assert Path(NEWEST).name in told[0] and f"continuing from {Path(OLDER).name}" in told[0]
     assert f"continuing after step {STEPS - 1}" in text
     assert_same_end(broken, whole)
 
@@ -130,7 +130,7 @@ def test_metrics_that_no_checkpoint_can_make_whole_again_do_not_stop_a_run(argum
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(["{spoilt\n", *lines[1:]]))
     text = run(*arguments, broken).stderr.decode()
-    assert f"{file} is damaged" in text and f"going on from {Path(OLDER).name}" in text
+    assert f"{file} is damaged" in text and f"continuing from {Path(OLDER).name}" in text
     assert metrics(broken) == metrics(whole)[1:]
     assert (broken / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 

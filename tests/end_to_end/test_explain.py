@@ -53,7 +53,7 @@ def test_mistakes(small_folders, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([str(tmp_path / "rnn"), "red dog"], "a recurrent model has no blocks of attention to trace"),
         ([str(small_folders["translation"]), "red " * 99], "at most 29 can be looked into: give a shorter one"),
         ([str(small_folders["translation"]), " "], "the text is blank"),
-        ([str(small_folders["image_classifier"]), "red"], "tells what images show: give --image FILE"),
+        ([str(small_folders["image_classifier"]), "red"], "classifies images: give --image FILE"),
         ([str(small_folders["translation"]), "--image", "a.png"], "holds no image classifier"),
         ([str(small_folders["translation"]), "red", "--resolution", "8"], "--resolution is the size of an image"),
         ([str(small_folders["translation"]), "red", "--out", str(tmp_path)], "is the name of a folder"),

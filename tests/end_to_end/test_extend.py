@@ -122,7 +122,7 @@ def test_what_cannot_be_extended_is_refused(command, tmp_path: Path, run: Callab
         assert words in run(*command("run", *limit, "--extend"), code=2).stderr.replace(b"\n", b" ")
     state = max((tmp_path / "run" / "run" / "checkpoints").glob("step-*")) / "state.json"
     state.write_text(json.dumps({**json.loads(state.read_text()), "finished": False}))
-    assert b"has not come there" in run(*command("run", "--steps", "9", "--extend"), code=2).stderr
+    assert b"has not got there yet" in run(*command("run", "--steps", "9", "--extend"), code=2).stderr
     assert (tmp_path / "run" / "run" / "config.json").read_bytes() == before
 
 

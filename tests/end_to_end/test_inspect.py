@@ -41,7 +41,7 @@ def test_mistakes(copy_model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         ([copy_model], "no text to look at"),
         ([copy_model, " "], "the text is blank"),
         ([copy_model, "--image", "cat.png"], "holds no image classifier"),
-        ([copy_model, "dog", "--image", "cat.png"], "--image looks at an image: it takes no text"),
+        ([copy_model, "dog", "--image", "cat.png"], "--image takes no text and no --target"),
         ([copy_model, "dog", "--resolution", "40"], "--resolution is the size of an image: give --image FILE too"),
         ([copy_model, "dog", "--training"], "--training looks at a run"),
         ([copy_model, "dog", "--out", tmp_path], "is the name of a folder: name a file"),

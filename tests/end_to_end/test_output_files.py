@@ -1,5 +1,6 @@
 """A file that cannot be written is named, and nothing is left that looks like a whole one."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -69,3 +70,24 @@ def test_standard_output_is_named_where_it_is_what_fails(run_on, small_folders, 
     assert run_on([verb, str(small_folders[task]), text], files, str(tmp_path)) == 2
     told = (tmp_path / "errors").read_text()
     assert told.startswith("heedful: cannot write /dev/full: the disk is full") and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_files_of_a_model_are_not_replaced(run, small_folders, tmp_path: Path, name: str) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_folders["translation"], model)
+    (tmp_path / "link").symlink_to(model / name)
+    before = (model / name).read_bytes()
+    for place in (model / name, tmp_path / "link"):
+        result = run("translate", model, "red dog", "--output", place, code=2)
+        assert f"--output {place} would replace a file of the model in {model}" in result.stderr.decode()
+    assert (model / name).read_bytes() == before
+
+
+def test_a_file_that_is_not_regular_is_not_called_missing(run, small_folders, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(small_folders["translation"], model)
+    (model / "tokenizer.json").unlink()
+    (model / "tokenizer.json").mkdir()
+    told = run("translate", model, "red dog", code=2).stderr.decode()
+    assert "tokenizer.json is not a regular file" in told and told.count("\n") == 1

@@ -32,7 +32,7 @@ def test_the_counts_must_be_the_same(run, small_folders, tmp_path: Path, count: 
     (tmp_path / "prefixes").write_text("red\n" * count)
     arguments = ["--prefix-file", tmp_path / "prefixes", "--output", tmp_path / "out", *SHORT]
     result = run("translate", small_folders["translation"], *arguments, stdin="\n".join(LINES).encode(), code=2)
-    expected = f"there are 6 lines to translate, but {count:,} lines in --prefix-file: each needs its counterpart"
+    expected = f"lines to translate: 6, but lines in --prefix-file: {count:,}; each line needs its counterpart"
     assert expected in result.stderr.decode() and result.stderr.count(b"\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -64,3 +64,8 @@ def test_from_python(small_folders, engine: str) -> None:
         translator.translate(LINES, options, prefix=["a", "b"])
     with pytest.raises(UserError, match="text 2 of prefix is None: expected a string"):
         translator.translate(["red", "dog"], options, prefix=["a", None])
+
+
+def test_a_prefix_that_is_not_text(run, small_folders) -> None:
+    result = run("translate", small_folders["translation"], "--prefix", "\udcff\udcfe", "red dog", code=2)
+    assert result.stdout == b"" and "--prefix is not valid UTF-8" in result.stderr.decode()

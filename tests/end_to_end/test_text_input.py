@@ -86,7 +86,7 @@ def test_arguments_file_and_standard_input_are_the_same(run, models, verb: str, 
 @pytest.mark.parametrize("packing", [gzip, lzma])
 def test_packed_standard_input_is_refused(run, models, packing) -> None:
     said = run("translate", models["translation"], stdin=packing.compress(b"red dog\n"), code=2).stderr.decode()
-    assert "standard input is a packed file" in said and "--input" in said and said.count("\n") == 1
+    assert "standard input is a compressed file" in said and "--input" in said and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -235,7 +235,7 @@ def test_input_in_another_encoding_is_told_of_in_a_few_lines(run, models, verb: 
     told = run(verb, models[task], *options, "--encoding", "utf-16", stdin=b"red dog\n", code=2).stderr.decode()
     assert told.startswith("heedful: standard input has no byte order mark") and told.count("\n") == 1
     told = run(verb, models[task], *options, "--encoding", "latin-1", stdin="süß\n".encode(), code=2).stderr.decode()
-    assert told == "heedful: standard input is valid UTF-8, but is to be read as latin-1: leave --encoding out\n"
+    assert told == "heedful: standard input is valid UTF-8, not latin-1: leave --encoding out\n"
     told = run(verb, models[task], *options, stdin=b"red dog\rblue sea\rsun\r").stderr.decode()
     assert "heedful: the input is one line, with 3 carriage returns in it: if its lines end with them" in told
 
@@ -243,7 +243,7 @@ def test_input_in_another_encoding_is_told_of_in_a_few_lines(run, models, verb: 
 @pytest.mark.parametrize("options", [["--top-p", "0.9"], ["--top-k=3", "--seed=0"], ["--temperature", "1.0"]])
 def test_options_of_sampling_need_sampling(run, models, options: list[str]) -> None:
     told = run("translate", models["translation"], "red dog", *options, code=2).stderr.decode()
-    assert told.startswith(f"heedful: {options[0].partition('=')[0]}") and "without --sample" in told
+    assert told.startswith(f"heedful: {options[0].partition('=')[0]}") and "add --sample" in told
     assert run("translate", models["translation"], "red dog", "--sample", "--max-length=5", *options).stdout
 
 

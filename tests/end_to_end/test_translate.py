@@ -59,7 +59,7 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(run, copy_model: Path) 
     lines = result.stdout.decode().split("\n")
     assert (lines[0], lines[2], len(lines)) == ("sun", "moon", 4)
     assert b"line 2 has 520 subwords without a sentence end, and the model takes 256: translated in " in result.stderr
-    assert b"pieces, cut between words, and some of it may be lost" in result.stderr
+    assert b"pieces, cut within the sentence, and some of it may be lost" in result.stderr
     assert len(lines[1].split()) >= 0.95 * len(line.split())  # pieces like the lines of the training lose nothing
 
 
@@ -207,7 +207,7 @@ def test_a_shortlist(run, copy_model: Path, make_sentences, tmp_path: Path) -> N
     shutil.copytree(copy_model, folder, ignore=shutil.ignore_patterns("run"))
     text.write_text("".join(f"{line}\n" for line in make_sentences(211, 5)), encoding="utf-8")
     missing = run("translate", folder, "--shortlist", stdin=b"red dog\n", code=2)
-    assert b"make one by heedful shortlist" in missing.stderr
+    assert b"make one with heedful shortlist" in missing.stderr
     run("shortlist", folder, "--source", text, "--target", text)
     plain = run("translate", folder, "--input", text)
     for engine in ("core", "torch"):

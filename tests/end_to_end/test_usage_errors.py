@@ -17,6 +17,7 @@ from heedful.cli.main import VERBS
         (["translate", "m", "--beam"], "option '--beam' requires an argument"),
         (["train"], "choose one of classifier, image-classifier, language-model"),
         (["train", "translaton"], "unknown command 'translaton' of heedful train: did you mean 'translation'?"),
+        (["train", "translation", "--processes", "20000000"], "--processes is 20,000,000, but must be between 1 and"),
         (["transalte"], "unknown command 'transalte': did you mean 'translate'?"),
         (["export", "m", "o"], "--to is missing: choose one of ctranslate2"),
         (["info", "a", "b"], "got unexpected extra argument (b): see heedful info --help"),

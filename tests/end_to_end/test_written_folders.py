@@ -89,7 +89,7 @@ def test_a_failed_export_leaves_nothing(untrained_model: Path, tmp_path: Path) -
 def test_a_failed_shortlist_leaves_nothing(untrained_model: Path) -> None:
     before = sorted(each.name for each in untrained_model.iterdir())
     large = np.zeros((1000, 16), np.int64)
-    with pytest.raises(UserError, match="largest file that is allowed"), small_files():
+    with pytest.raises(UserError, match="largest file size that is allowed"), small_files():
         Shortlist(large[:, 0], large, large.astype(np.float32)).save(untrained_model)
     assert sorted(each.name for each in untrained_model.iterdir()) == before
 

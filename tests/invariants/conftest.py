@@ -1,4 +1,5 @@
 import itertools
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -80,8 +81,11 @@ def recurrent(request: pytest.FixtureRequest) -> Recurrent:
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> None:
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

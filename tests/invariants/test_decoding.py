@@ -68,14 +68,6 @@ def int8_model():
     return model
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def mixed_requests(count, seed=0, prefixes=True):
     draw = random.Random(seed)
     lengths = [draw.choice((0, 1, 3, 5, 11, 29)) for _ in range(count)]

@@ -98,14 +98,6 @@ def built(name):
     return model
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def found_at(model, requests, options, size):
     return {each.index: each.hypotheses for each in decode(model, requests, options, size)}
 

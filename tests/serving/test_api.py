@@ -214,7 +214,7 @@ def test_attention_of_images_at_any_resolution(client, models) -> None:
         assert found == {**seer.attention(image, size).to_json(), "remarks": []}
     for path in ("/api/attention", "/api/classify"):
         error = post(client, path, 400, image=encoded, resolution=1024)["error"]["message"]
-        assert error == "at this resolution an image has 52,480 patches: the server takes 4,096"
+        assert error == "at this resolution an image has 52,480 patches, and the server takes at most 4,096"
 
 
 def test_attention_tells_what_was_not_read(client) -> None:
@@ -222,7 +222,7 @@ def test_attention_tells_what_was_not_read(client) -> None:
     assert found["remarks"] == ["the text is longer than the 61 tokens that the model takes: its middle was not read"]
     error = post(client, "/api/attention", 400, model="translator", text="☃" * 500)["error"]["message"]
     assert error.startswith(
-        "there are 13,518,006 attention weights: the server gives 8,388,608: ask for something shorter"
+        "there are 13,518,006 attention weights, and the server gives at most 8,388,608: send something shorter"
     )
 
 

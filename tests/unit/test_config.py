@@ -1,11 +1,13 @@
+import codecs
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.config import from_dict, merge, parse_assignment, to_dict
+from heedful.config import from_dict, merge, parse_assignment, read_json, read_toml, to_dict
 from heedful.errors import UserError
 
 
@@ -71,3 +73,9 @@ def test_an_assignment_without_value_is_refused() -> None:
 
 def test_merging_keeps_what_is_not_given() -> None:
     assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 5}}) == {"a": {"b": 5, "c": 2}, "d": 3}
+
+
+def test_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_bytes(codecs.BOM_UTF8 + b"steps = 7\n")
+    (tmp_path / "config.json").write_bytes(codecs.BOM_UTF8 + b'{"steps": 7}')
+    assert read_toml(tmp_path / "settings.toml") == read_json(tmp_path / "config.json") == {"steps": 7}

@@ -22,7 +22,7 @@ from heedful.text.special_tokens import OWN_TOKENS
 from heedful.training.averaging import MovingAverage
 from heedful.training.gradients import ParallelGradients
 from heedful.training.optimizer import OptimizerConfig, clip_gradients, make_optimizer
-from heedful.training.parts import all_parts
+from heedful.training.parts import Parts
 from heedful.training.step import TrainingStep
 
 
@@ -67,7 +67,8 @@ def make_step(size: Size) -> Step:
         parts = [ours]
         while len(parts) < min(workers, len(ours.source_BS)):
             parts = [half for part in parts for half in part.halves()]
-        gradients.compute(all_parts(parts), ours.num_targets, taken, lambda: None)
+        numbers = list(range(len(parts)))
+        gradients.compute(Parts(numbers, parts, [numbers]), ours.num_targets, taken, lambda: None)
         clip_gradients(model, settings.clip_norm)
         optimizer.step()
         average.update(taken)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 from translation_loop import translate
 
-from weights import LONGEST, Weights
+from weights import LONGEST, Weights, copy_layer
 
 state: dict[str, Any] = {}
 
@@ -83,7 +83,7 @@ def _fill(model: Any, weights: Weights) -> None:
         for number, layer in enumerate(stack.layers):
             _block(layer, weights, f"{part}.{number}")
         if weights.norm == "pre":
-            _copy(stack.layer_norm, weights.layer(f"{part}_norm"))
+            copy_layer(stack.layer_norm, weights.layer(f"{part}_norm"))
 
 
 def _positions(model: Any, weights: Weights) -> None:
@@ -99,13 +99,13 @@ def _positions(model: Any, weights: Weights) -> None:
 
 def _block(layer: Any, weights: Weights, block: str) -> None:
     _attention(layer.self_attn, weights.attention(block, "attention"))
-    _copy(layer.self_attn_layer_norm, weights.layer(f"{block}.attention_residual.norm"))
+    copy_layer(layer.self_attn_layer_norm, weights.layer(f"{block}.attention_residual.norm"))
     if block.startswith("decoder"):
         _attention(layer.encoder_attn, weights.attention(block, "cross_attention"))
-        _copy(layer.encoder_attn_layer_norm, weights.layer(f"{block}.cross_residual.norm"))
-    _copy(layer.fc1, weights.layer(f"{block}.feed_forward.inner_projection"))
-    _copy(layer.fc2, weights.layer(f"{block}.feed_forward.output_projection"))
-    _copy(layer.final_layer_norm, weights.layer(f"{block}.feed_forward_residual.norm"))
+        copy_layer(layer.encoder_attn_layer_norm, weights.layer(f"{block}.cross_residual.norm"))
+    copy_layer(layer.fc1, weights.layer(f"{block}.feed_forward.inner_projection"))
+    copy_layer(layer.fc2, weights.layer(f"{block}.feed_forward.output_projection"))
+    copy_layer(layer.final_layer_norm, weights.layer(f"{block}.feed_forward_residual.norm"))
     for module in layer.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = weights.epsilon
@@ -113,12 +113,7 @@ def _block(layer: Any, weights: Weights, block: str) -> None:
 
 def _attention(theirs: Any, ours: dict[str, dict[str, Tensor]]) -> None:
     for name, part in (("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"), ("out_proj", "output")):
-        _copy(getattr(theirs, name), ours[part])
-
-
-def _copy(module: nn.Module, tensors: dict[str, Tensor]) -> None:
-    module.weight.copy_(tensors["weight"])  # type: ignore[operator]
-    module.bias.copy_(tensors["bias"])  # type: ignore[operator]
+        copy_layer(getattr(theirs, name), ours[part])
 
 
 if __name__ == "__main__":

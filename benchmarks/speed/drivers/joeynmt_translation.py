@@ -13,7 +13,7 @@ from protocol import serve, versions
 from torch import Tensor, nn
 from translation_loop import translate
 
-from weights import Weights
+from weights import Weights, copy_layer
 
 state: dict[str, Any] = {}
 
@@ -45,15 +45,15 @@ def _fill(model: Any, weights: Weights) -> None:
             block, own = f"{part}.{number}", {"encoder": "src_src_att", "decoder": "trg_trg_att"}[part]
             first_norm = layer.layer_norm if part == "encoder" else layer.x_layer_norm
             _attention(getattr(layer, own), weights.attention(block, "attention"))
-            _copy(first_norm, weights.layer(f"{block}.attention_residual.norm"))
+            copy_layer(first_norm, weights.layer(f"{block}.attention_residual.norm"))
             if part == "decoder":
                 _attention(layer.src_trg_att, weights.attention(block, "cross_attention"))
-                _copy(layer.dec_layer_norm, weights.layer(f"{block}.cross_residual.norm"))
-            _copy(layer.feed_forward.pwff_layer[0], weights.layer(f"{block}.feed_forward.inner_projection"))
-            _copy(layer.feed_forward.pwff_layer[3], weights.layer(f"{block}.feed_forward.output_projection"))
-            _copy(layer.feed_forward.layer_norm, weights.layer(f"{block}.feed_forward_residual.norm"))
+                copy_layer(layer.dec_layer_norm, weights.layer(f"{block}.cross_residual.norm"))
+            copy_layer(layer.feed_forward.pwff_layer[0], weights.layer(f"{block}.feed_forward.inner_projection"))
+            copy_layer(layer.feed_forward.pwff_layer[3], weights.layer(f"{block}.feed_forward.output_projection"))
+            copy_layer(layer.feed_forward.layer_norm, weights.layer(f"{block}.feed_forward_residual.norm"))
         if weights.norm == "pre":
-            _copy(stack.layer_norm, weights.layer(f"{part}_norm"))
+            copy_layer(stack.layer_norm, weights.layer(f"{part}_norm"))
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = weights.epsilon
@@ -61,12 +61,7 @@ def _fill(model: Any, weights: Weights) -> None:
 
 def _attention(theirs: Any, ours: dict[str, dict[str, Tensor]]) -> None:
     for name, part in (("q_layer", "query"), ("k_layer", "key"), ("v_layer", "value"), ("output_layer", "output")):
-        _copy(getattr(theirs, name), ours[part])
-
-
-def _copy(module: nn.Module, tensors: dict[str, Tensor]) -> None:
-    module.weight.copy_(tensors["weight"])  # type: ignore[operator]
-    module.bias.copy_(tensors["bias"])  # type: ignore[operator]
+        copy_layer(getattr(theirs, name), ours[part])
 
 
 if __name__ == "__main__":

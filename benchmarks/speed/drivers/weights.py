@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 # Longer than any sentence that is translated here.
 LONGEST = 512
@@ -69,3 +69,9 @@ class Weights:
         rates = torch.exp(torch.arange(0, width, 2).double() * (-math.log(1e4) / width))
         angles = torch.arange(LONGEST).double()[:, None] * rates
         return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1).float()
+
+
+def copy_layer(module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Give a linear layer or a norm its weight and bias."""
+    module.weight.copy_(tensors["weight"])  # type: ignore[operator]
+    module.bias.copy_(tensors["bias"])  # type: ignore[operator]

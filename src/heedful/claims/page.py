@@ -10,7 +10,7 @@ from heedful.claims.budgets import BUDGETS
 from heedful.claims.chart_svg import draw_chart, shown
 from heedful.claims.claim import Claim, find_code
 from heedful.claims.evidence import Evidence, Number
-from heedful.claims.results import Result, Row
+from heedful.claims.results import Result, Row, seconds_spent
 from heedful.inspection.standalone_page import page_file
 
 KINDS = {
@@ -48,7 +48,7 @@ def claims_page(rows: list[Row], quick: bool, command: str) -> str:
 
 def _about(rows: list[Row], quick: bool) -> str:
     measured = [row for row in rows if row.origin == "measured"]
-    spent = sum(row.result.seconds for row in measured if row.result)
+    spent = seconds_spent(rows)
     minutes = f"{spent / 60:.0f} minutes" if spent >= 120 else f"{spent:.0f} seconds"
     how = "quickly, from one seed where models are trained" if quick else "from three seeds where models are trained"
     words = f"{len(measured)} of {len(rows)} claims were measured on this machine, {how}, in {minutes}."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from heedful.claims.budgets import BUDGETS
+from heedful.claims.budgets import BUDGETS, QUICK_SECONDS
 from heedful.claims.claim import Claim
 from heedful.claims.results import Result, Row, committed_results, kept_result, save_result
 from heedful.claims.table import CLAIMS
@@ -41,28 +41,38 @@ def chosen_claims(names: Sequence[str]) -> list[Claim]:
 
 
 def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: ClaimObserver) -> list[Row]:
-    """Measure claims, and keep each result in the work folder as soon as it is there."""
+    """Measure claims, and keep each result in the work folder as soon as it is there.
+
+    On a slow or busy machine a quick run does not begin what it has no time for, if there is a committed result.
+    """
     committed = committed_results() if quick else {}
+    end = time.monotonic() + QUICK_SECONDS
     rows = []
     for number, claim in enumerate(claims, 1):
         observer.begins(claim, number, len(claims))
-        if quick and BUDGETS[claim.name][0] is None:
+        path = folder / "results" / f"{claim.name}-{'quick' if quick else 'full'}.json"
+        result, reused = kept_result(path, fingerprint(claim, quick)), True
+        if result is None and quick and _too_long(claim, committed, end - time.monotonic()):
             result = committed.get(claim.name)
-            row, reused = Row(claim, "committed" if result else "absent", result), True
+            row = Row(claim, "committed" if result else "absent", result)
         else:
-            result, reused = _measured(claim, quick, folder, observer)
+            if result is None:
+                result, reused = _measured(claim, quick, folder, observer), False
+                save_result(path, result)
             row = Row(claim, "measured", result)
         rows.append(row)
         observer.ends(row, reused)
     return rows
 
 
-def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) -> tuple[Result, bool]:
+def _too_long(claim: Claim, committed: Mapping[str, Result], left: float) -> bool:
+    """Whether a quick run does not measure a claim: at all, or because so many seconds are not enough."""
+    seconds = BUDGETS[claim.name][0]
+    return seconds is None or (seconds > left and claim.name in committed)
+
+
+def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) -> Result:
     made_by = fingerprint(claim, quick)
-    path = folder / "results" / f"{claim.name}-{'quick' if quick else 'full'}.json"
-    kept = kept_result(path, made_by)
-    if kept is not None:
-        return kept, True
     import torch
 
     with _all_cores():
@@ -70,9 +80,7 @@ def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) 
         measure = importlib.import_module(claim.module).measure
         evidence = measure(workbench(claim, folder, quick, observer.working))
         seconds = time.perf_counter() - began
-    result = Result(made_by, quick, round(seconds, 1), available_cores(), str(torch.__version__), evidence)
-    save_result(path, result)
-    return result, False
+    return Result(made_by, quick, round(seconds, 1), available_cores(), str(torch.__version__), evidence)
 
 
 @contextmanager

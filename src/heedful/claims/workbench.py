@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -17,17 +18,39 @@ Value = TypeVar("Value")
 SHARED_SOURCES = ("claims/learning", "claims/evidence.py", "claims/workbench.py", "layers", "models", "settings")
 
 
+FOLLOWED = ("heedful.claims.measured", "heedful.prepared", "heedful.tasks")
+
+
 def fingerprint(claim: Claim | None, quick: bool) -> str:
     """A hash of the code that a claim's result depends on, or of what all claims share."""
     from importlib.metadata import version
 
     digest = hashlib.sha256(f"{version('torch')} {quick}".encode())
-    own = [] if claim is None else [f"claims/measured/{claim.module.rpartition('.')[2]}.py"]
-    for place in (*SHARED_SOURCES, *own):
-        path = PACKAGE / place
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            digest.update(file.read_bytes())
+    files = [file for place in SHARED_SOURCES for file in _files(PACKAGE / place)]
+    if claim is not None:
+        files += sorted(sources_behind(PACKAGE / f"claims/measured/{claim.module.rpartition('.')[2]}.py"))
+    for file in files:
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def sources_behind(file: Path) -> set[Path]:
+    """A measurement's own file, and those of other measurements, of tasks and of prepared data that it imports."""
+    found, waiting = {file}, [file]
+    while waiting:
+        for node in ast.walk(ast.parse(waiting.pop().read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.module or not node.module.startswith(FOLLOWED):
+                continue
+            module = PACKAGE.joinpath(*node.module.split(".")[1:])
+            for path in (module.with_suffix(".py"), *(module / f"{each.name}.py" for each in node.names)):
+                if path.is_file() and path not in found:
+                    found.add(path)
+                    waiting.append(path)
+    return found
 
 
 class Shelf:

@@ -14,14 +14,14 @@ from heedful.machine.torch_needed import has_torch, torch_missing
 
 @click.command()
 @click.argument("programs", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Tiny settings, to see that everything runs.")
-@click.option("--model", help="A trained translation model, in place of random weights.")
+@click.option("--quick", is_flag=True, help="Tiny settings, to check that everything runs.")
+@click.option("--model", help="A trained translation model, instead of random weights.")
 def bench(programs: tuple[str, ...], quick: bool, model: str | None) -> None:
-    """Measure heedful side by side with what else there is.
+    """Compare the speed of heedful with that of other toolkits.
 
-    NAME is limits, training, translation, engine, scaling or report; without one, all run, one after the other; on 2
-    cores training takes about ten minutes, translation and engine fifteen each. The programs are in the folder
-    benchmarks of heedful's source code. They set up the other systems there, and write their results to
+    NAME is limits, training, translation, engine, scaling or report; without a name, all of them run, one after the
+    other. On 2 cores training takes about ten minutes, translation and engine fifteen each. The programs are in the
+    folder benchmarks of heedful's source code. They set up the other systems there, and write their results to
     benchmarks/results and docs/performance.md.
 
     \b

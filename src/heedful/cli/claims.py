@@ -7,15 +7,15 @@ import click
 from heedful.claims.table import CLAIMS
 from heedful.machine.torch_needed import needs_torch
 
-HELP = f"""Measure what the papers say of Transformers, on this machine.
+HELP = f"""Measure what the papers say about Transformers, on this machine.
 
-Each claim has its sentence and source, what is run, plots, numbers with their spread over seeds, and a verdict: it
-holds, holds in part, does not hold at this size, or the run was too short to tell. All go onto one page that needs no
-network, and into a JSON file beside it. Without NAME, all claims are measured. With --quick, those that take long
-show the result of the full run that comes with heedful's source code, labelled so.
+Each claim has its statement and source, what was run, plots, numbers with their spread over seeds, and a verdict: it
+holds, holds in part, does not hold at this size, or the run was too short to tell. All of them go onto one page that
+needs no network, and into a JSON file beside it. Without NAME, all claims are measured. With --quick, those that take
+long show the result of the full run that comes with heedful's source code, labelled as such.
 
-What has been measured is kept in a folder beside the page (claims.work for claims.html): stopped or killed, the same
-command goes on, and measures again only what has changed.
+What has been measured is kept in a folder beside the page (claims.work for claims.html). If it was stopped or killed,
+the same command continues, and measures again only what has changed.
 
 \b
 {chr(10).join(f"{claim.name:18} {claim.title}" for claim in CLAIMS.values())}
@@ -29,15 +29,14 @@ heedful claims --out docs/claims/claims.html
 
 @click.command(help=HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Ten minutes on two cores, in place of two hours and a half.")
+@click.option("--quick", is_flag=True, help="Ten minutes on two cores, instead of two and a half hours.")
 @click.option(
-    "--out", default="claims.html", show_default=True, metavar="FILE", help="The page; its JSON lies beside it."
+    "--out", default="claims.html", show_default=True, metavar="FILE", help="The page; its JSON goes beside it."
 )
 @needs_torch("measuring claims")
 def claims(names: tuple[str, ...], quick: bool, out: str) -> None:
     """Measure claims, and write the page and its JSON."""
     import json
-    import time
 
     from rich.console import Console
 
@@ -60,11 +59,9 @@ def claims(names: tuple[str, ...], quick: bool, out: str) -> None:
     if not has_torch():
         raise torch_missing("measuring claims")
     command = " ".join(["heedful claims", *names, *(["--quick"] if quick else [])])
-    began = time.monotonic()
     console = Console(stderr=True)
     with writing(path), ClaimDisplay(console) as display:
         rows = run_claims(chosen, quick, path.with_suffix(".work"), display)
-    seconds = time.monotonic() - began
     write_file(path, claims_page(rows, quick, command))
-    write_file(path.with_suffix(".json"), json.dumps(run_document(rows, quick, seconds, command), indent=1) + "\n")
+    write_file(path.with_suffix(".json"), json.dumps(run_document(rows, quick, command), indent=1) + "\n")
     console.print(f"written to {path} and {path.with_suffix('.json')}", highlight=False, soft_wrap=True)

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input("[TEXT | IMAGE]...")
-@click.option("--top", type=int, default=1, show_default=True, help="Labels for each, the likeliest first.")
+@click.option("--top", type=int, default=1, show_default=True, help="How many labels to print, likeliest first.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per line.")
-@click.option("--resolution", metavar="PIXELS", help="Use images at another size than in training: 40, or 40x56.")
+@click.option("--resolution", metavar="PIXELS", help="Use images at a different size from training: 40, or 40x56.")
 @batch_size_option(64)
 @computing_options
 def classify(model: str, given: TextInput, computing: Computing, top: int, **options: Any) -> None:
-    """Label texts, or tell what images show.
+    """Label texts, or say what images show.
 
-    Texts are those given, the lines of --input, or those of standard input; for a model that learned from pairs, a tab
-    separates the two texts. Each text gives one line: label, tab, probability, and so on for --top. A blank line stays
-    blank. Images are files; each gives a line that begins with its name.
+    The texts are the arguments, the lines of --input, or those of standard input; for a model that learned from pairs,
+    a tab separates the two texts. Each text gives one line: label, tab, probability, and the next ones with --top. A
+    blank line stays blank. Images are files; the line of each begins with its name.
 
     \b
     heedful classify sentiment "What a film!"

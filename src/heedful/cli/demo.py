@@ -31,8 +31,8 @@ heedful demo language-model
 @click.argument("what", type=click.Choice(list(DEMOS)), default="translation")
 @click.option("--to", "language", metavar="CODE", help="The target language of the translation, by default de.")
 @click.option("--out", metavar="FOLDER", help="Where the model goes; by default demo-WHAT, or demo-en-CODE.")
-@click.option("--budget", metavar="TIME", help="Time for training; by default what suits two cores.")
-@click.option("--seed", default=1, show_default=True, help="Of the generated data.")
+@click.option("--budget", metavar="TIME", help="Time for training; by default enough on two cores.")
+@click.option("--seed", default=1, show_default=True, help="The seed of the generated data.")
 def demo(what: str, language: str | None, out: str | None, budget: str | None, seed: int) -> None:
     """Train a model on built-in data, and show what it does."""
     from rich.console import Console

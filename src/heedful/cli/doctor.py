@@ -14,7 +14,7 @@ import click
 def doctor(context: click.Context, as_json: bool) -> None:
     """Check that heedful can work on this machine.
 
-    Shows the versions of what is installed, the device, cores, memory and disk; then, if PyTorch is there, trains a
+    Shows the versions of what is installed, the device, cores, memory and disk. If PyTorch is there, it then trains a
     tiny model in a temporary folder within seconds, saves and loads it, and translates with it in batches of two sizes,
     which must give the same bits. Each line says ok or not ok, and what to do; the exit code is 1 if something is not
     ok.

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input()
-@click.option("--out", metavar="FILE.npy", help="Write an array of numpy; without it, a JSON array per line.")
+@click.option("--out", metavar="FILE.npy", help="Write a numpy array; if not given, print a JSON array per line.")
 @click.option(
     "--pooling",
     type=click.Choice(["mean", "class_token"]),
-    help="What becomes the vector; by default as the model says.",
+    help="What becomes the vector; by default what the model says.",
 )
 @click.option(
     "--normalize/--no-normalize",
     default=None,
-    help="Give vectors of length 1; by default, unless the model says not to.",
+    help="Scale vectors to length 1; the default, unless the model says otherwise.",
 )
 @batch_size_option(64)
 @computing_options
@@ -45,7 +45,8 @@ def embed(
 ) -> None:
     """Turn lines of text into vectors, with an encoder of any task.
 
-    Texts are those given, the lines of --input, or those of standard input. Each gives a vector, a blank line too.
+    The texts are the arguments, the lines of --input, or those of standard input. Each line gives a vector, even a
+    blank one.
 
     \b
     heedful embed my-bert "A dog runs."
@@ -97,7 +98,7 @@ def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
 
 
 def _write_header(file: BinaryIO, rows: np.ndarray, count: int) -> None:
-    """Begin an array of so many rows such as these."""
+    """Begin an array of this many rows such as these."""
     from numpy.lib import format as numpy_format
 
     shape = (count, *rows.shape[1:])

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     type=click.Choice(["float32", "int8"]),
     default="float32",
     show_default=True,
-    help="How weights are stored, and computed with.",
+    help="How weights are stored and used.",
 )
 def export(model: str, format_: str, out: str, quantization: Quantization) -> None:
     """Make a folder for CTranslate2 from a translation model.
 
-    OUT gets the weights, the vocabulary, and a copy of tokenizer.json, with which texts are split into tokens.
-    Before that both models score and translate sentences; if they disagree, nothing is left behind.
+    OUT gets the weights, the vocabulary, and a copy of tokenizer.json, which splits texts into tokens. Before that,
+    both models score and translate sentences; if they disagree, nothing is left behind.
 
     \b
     heedful export en-de --to ctranslate2 en-de-ct2

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input()
-@click.option("--top", type=int, default=5, show_default=True, help="Words for each mask, the likeliest first.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON: an array per mask, or, of lines, one per line.")
+@click.option(
+    "--top", type=int, default=5, show_default=True, help="How many words to print for each mask, likeliest first."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Write JSON: an array for each mask or, for lines, for each line."
+)
 @computing_options
 def fill(model: str, given: TextInput, top: int, as_json: bool, computing: Computing) -> None:
     """Guess the word at each [MASK] of a text.
 
-    One text after the model gives a line with word, tab, probability for each guess; the guesses for several masks
-    are separated by blank lines. Several texts, --input and standard input give one line for each line, with the same
-    columns one after the other, mask by mask. A blank line stays blank.
+    One text after the model gives a line with word, tab, probability for each guess; the guesses for several masks are
+    separated by blank lines. Several texts, --input and standard input give one line for each line of input, with the
+    same columns for each guess, mask by mask. A blank line stays blank.
 
     \b
     heedful fill my-bert "The [MASK] barks."
@@ -65,7 +69,7 @@ def _lines(pipeline: MaskedLanguageModel, first: int, lines: list[str], top: int
         except UserError as error:
             click.echo(f"heedful: line {number} stays blank: {error}", err=True)
             found = []
-        if as_json and found:
+        if as_json:
             masks = [[asdict(each) for each in group] for group in found]
             answers.append(json.dumps(masks, ensure_ascii=False))
         else:

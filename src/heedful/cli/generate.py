@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input("[PROMPT]...")
-@click.option("--max-tokens", type=int, default=200, show_default=True, help="Most tokens to generate.")
+@click.option("--max-tokens", type=int, default=200, show_default=True, help="The most tokens to generate.")
 @click.option(
     "--temperature", type=float, default=0.8, show_default=True, help="Below 1 is less random; 0 is the likeliest text."
 )
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 @click.option("--top-p", type=float, help="Only from the likeliest tokens that make up this share.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same text.")
 @click.option("--samples", type=int, default=1, show_default=True, help="Texts to generate, separated by blank lines.")
-@click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; can be given several times.")
+@click.option("--stop", multiple=True, metavar="TEXT", help="Stop before this text; can be repeated.")
 @repetition_options
-@click.option("--interactive", is_flag=True, help="Ask for a prompt again and again.")
-@click.option("--lines", is_flag=True, help="Each line is a prompt, and what continues it ends with the line.")
+@click.option("--interactive", is_flag=True, help="Ask for one prompt after another.")
+@click.option("--lines", is_flag=True, help="Each line is a prompt, whose continuation ends with the line.")
 @computing_options
 def generate(
     model: str, given: TextInput, interactive: bool, lines: bool, computing: Computing, **options: Any
 ) -> None:
-    """Continue a text, written out as it is generated.
+    """Continue a text, printing it as it is generated.
 
-    Without PROMPT it is all of --input or of standard input, without the end of the last line, or nothing, if that is
-    a terminal. With --lines each line gives one line, or as many as --samples; blank lines stay blank. A prompt longer
-    than the model's context is cut to its last half context; a text that fills the context goes on from its own last
-    half.
+    Without PROMPT, the prompt is all of --input or of standard input, without the newline at its end, or nothing if
+    that is a terminal. With --lines each line gives one line, or as many as --samples; blank lines stay blank. A prompt
+    longer than the model's context is cut to its last half context; a text that fills the context continues from its
+    last half.
 
     \b
     heedful generate my-gpt "Once upon a time"

@@ -14,8 +14,8 @@ def import_(folder: str, out: str) -> None:
     """Make a heedful model from a folder in Hugging Face's layout.
 
     FOLDER holds config.json, model.safetensors and, for text, tokenizer.json; its model_type is bert, gpt2, marian, vit
-    or xlnet. Nothing in it is executed. What is missing, left over or not supported is an error, which leaves nothing
-    behind. Marian folders have SentencePiece models in place of tokenizer.json: their weights take no text yet.
+    or xlnet. Nothing in it is executed. Anything missing, left over or not supported is an error, which leaves nothing
+    behind. Marian folders have SentencePiece models instead of tokenizer.json: their models cannot take text yet.
 
     \b
     heedful import all-MiniLM-L6-v2 my-encoder

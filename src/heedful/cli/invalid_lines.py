@@ -9,7 +9,7 @@ MOST_NAMED = 3
 
 
 class InvalidLines:
-    """Counts invalid lines of one input, and tells of them."""
+    """Counts the invalid lines of one input, and reports them."""
 
     def __init__(self, tell: Callable[[str], None], encoding: str | None) -> None:
         self._tell = tell

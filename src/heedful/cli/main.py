@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 import heedful
-from heedful.cli.usage_errors import Commands, usage_message, within_a_line
+from heedful.cli.usage_errors import Commands, usage_message
 from heedful.errors import UserError
 from heedful.machine.memory import keep_freed_memory, out_of_memory
 from heedful.machine.torch_needed import is_about_torch, torch_missing
@@ -23,26 +23,26 @@ from heedful.storage import storage_error
 VERBS = {
     "demo": "Train and try a small model on built-in data, within two minutes.",
     "train": "Train a model from your own files.",
-    "prepare": "Prepare the data of a training run, as on a machine without GPUs.",
+    "prepare": "Prepare the data of a training run, for example on a machine without GPUs.",
     "translate": "Translate lines of text.",
     "generate": "Continue a text with a language model.",
     "fill": "Guess hidden words with a masked language model.",
-    "classify": "Label lines of text, or tell what images show.",
+    "classify": "Label lines of text, or say what images show.",
     "tag": "Tag the words of lines of text.",
     "embed": "Turn lines of text into vectors.",
     "evaluate": "Measure a model on a test set.",
     "inspect": "Draw what a model attends to, or how its training went.",
     "explain": "Follow a token through a model, step by step.",
-    "shortlist": "Let translation compute only the subwords that a sentence calls for.",
+    "shortlist": "Let translation compute only the subwords that a sentence may need.",
     "score": "Give the log-probability of given translations.",
     "serve": "Serve models over HTTP: an API and a web page.",
     "info": "Show what a model folder holds.",
     "doctor": "Check that heedful can work on this machine.",
     "import": "Make a heedful model from a Hugging Face folder.",
     "export": "Make a model for CTranslate2 from a heedful model.",
-    "claims": "Measure what the papers say of Transformers, on this machine.",
-    "plan": "Say what training a model on many GPUs takes.",
-    "bench": "Measure heedful beside other toolkits.",
+    "claims": "Measure what the papers say about Transformers, on this machine.",
+    "plan": "Plan the training of a model on many GPUs.",
+    "bench": "Compare the speed of heedful with other toolkits.",
 }
 
 
@@ -165,7 +165,7 @@ def _forget_output() -> None:
 
 
 def _output_path() -> Path | None:
-    """The path of standard output, if it has one and the system tells it: an error that names no file is from there."""
+    """The path of standard output, if the system knows one: an error that names no file comes from there."""
     link = Path("/proc/self/fd/1")
     target = link.readlink() if link.exists() else None
     return target if target and target.is_absolute() else None
@@ -173,5 +173,5 @@ def _output_path() -> Path | None:
 
 def fail(text: str) -> None:
     """Say what is wrong and exit with 2."""
-    print(f"heedful: {within_a_line(text)}", file=sys.stderr)
+    print(f"heedful: {text}", file=sys.stderr)
     sys.exit(2)

@@ -21,14 +21,14 @@ precision_option = click.option(
     type=click.Choice(["fp32", "int8"]),
     default="fp32",
     show_default=True,
-    help="int8: weights of 8 bits, on a CPU; faster, smaller, and a little less exact.",
+    help="int8: 8-bit weights, on a CPU; faster, smaller, and a little less exact.",
 )
 
 
 def repetition_options(command: Any) -> Any:
     """`--repetition-penalty` and `--no-repeat-ngram`."""
-    penalty = "Multiply the log-probability of what is there already; 1 turns it off."
-    ngram = "Let no so many tokens come again one after another; 0 turns it off."
+    penalty = "Multiply the log-probability of tokens that have occurred; 1 turns it off."
+    ngram = "Let no sequence of this many tokens occur twice; 0 turns it off."
     command = click.option("--no-repeat-ngram", type=int, default=0, show_default=True, help=ngram)(command)
     return click.option("--repetition-penalty", type=float, default=1.0, show_default=True, help=penalty)(command)
 
@@ -38,7 +38,7 @@ engine_option = click.option(
     type=click.Choice(["auto", "core", "torch"]),
     default="auto",
     show_default=True,
-    help="What computes: heedful's own engine where it can do what is asked, or torch.",
+    help="What computes: heedful's own engine (core) or torch; auto takes core wherever it can.",
 )
 
 
@@ -49,7 +49,7 @@ def split_option(help_text: str) -> Callable[[Any], Any]:
 
 
 def batch_size_option(
-    default: int, help_text: str = "Texts at a time; does not change results."
+    default: int, help_text: str = "Texts at a time; does not affect the results."
 ) -> Callable[[Any], Any]:
     """`--batch-size`: how many texts are computed at a time."""
 

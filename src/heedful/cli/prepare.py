@@ -16,15 +16,15 @@ from heedful.tasks.declaration import Options, Training, resolve
 from heedful.tasks.registry import all_tasks
 
 EPILOG = (
-    "The options are those of `heedful train`, which then takes the same command and begins at once, in any number of "
-    "processes; what is about training itself, such as --steps or --device, changes nothing here. What was prepared is "
-    "not prepared again, and an interrupted preparation leaves nothing half done: the same command does it."
+    "The options are those of `heedful train`. The same command with `train` then starts at once, in any number of "
+    "processes; options about training itself, such as --steps or --device, change nothing here. Prepared data "
+    "is not prepared again. An interrupted preparation leaves nothing half done; the same command starts it again."
 )
 
 
 @click.group(cls=Commands)
 def prepare() -> None:
-    """Prepare the data of a training run, as on a machine without GPUs.
+    """Prepare the data of a training run, for example on a machine without GPUs.
 
     \b
     heedful prepare translation --source train.en --target train.de --out en-de

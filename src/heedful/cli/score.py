@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input()
-@click.option("--source", metavar="FILE", help="Source text, in place of pairs.")
+@click.option("--source", metavar="FILE", help="Source text, instead of pairs.")
 @click.option("--target", metavar="FILE", help="Its translation, line by line.")
 @click.option(
     "--length-penalty",
@@ -40,8 +40,8 @@ def score(
 ) -> None:
     """Give the log-probability of given translations, one line for each pair.
 
-    Pairs are source, tab, translation: those given, the lines of --input, or those of standard input; or two files
-    hold the two sides. A blank line stays blank.
+    The pairs (source, tab, translation) are the arguments, the lines of --input, or those of standard input; or the two
+    sides are in two files. A blank line stays blank.
 
     \b
     heedful score en-de --source test.en --target test.de

@@ -19,10 +19,11 @@ from heedful.errors import UserError
 def shortlist(
     model: str, source: tuple[str, ...], target: tuple[str, ...], tsv: tuple[str, ...], encoding: str | None
 ) -> None:
-    """Learn which subwords a translation may use, and save that with the model.
+    """Learn which subwords a translation may use, and save them with the model.
 
-    With `heedful translate --shortlist` the output layer then computes only those that are frequent anyway, and those
-    that the words of the sentence call for: the larger the vocabulary, the faster. Translations may change a little.
+    With `heedful translate --shortlist` the output layer then computes only the subwords that are frequent anyway, and
+    those that the words of the sentence may need: the larger the vocabulary, the more time this saves. Translations may
+    change a little.
 
     \b
     heedful shortlist en-de --source train.en --target train.de

@@ -15,9 +15,9 @@ from heedful.tasks.computing import Computing
 @batch_size_option(64)
 @computing_options
 def tag(model: str, given: TextInput, batch_size: int, computing: Computing) -> None:
-    """Tag words: a line of words between spaces gives a line with as many tags.
+    """Tag words: a line of words separated by spaces gives a line with as many tags.
 
-    Texts are those given, the lines of --input, or those of standard input. A blank line stays blank.
+    The texts are the arguments, the lines of --input, or those of standard input. A blank line stays blank.
 
     \b
     heedful tag my-tagger "Anna lives in Rome"

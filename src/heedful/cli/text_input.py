@@ -120,7 +120,7 @@ def text_input(metavar: str = "[TEXT]...") -> Callable[[Callable[..., None]], Ca
         ) -> None:
             command(*arguments, given=TextInput(texts, input_file, encoding), **options)
 
-        help_text = "Read from a file (.gz, .xz too) in place of standard input."
+        help_text = "Read from a file (also .gz or .xz) instead of standard input."
         option = click.option("--input", "input_file", metavar="FILE", help=help_text)
         return click.argument("texts", nargs=-1, metavar=metavar)(option(encoding_option(with_input)))
 
@@ -140,7 +140,9 @@ def _unpacked_already(blocks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(blocks, b"")
     for ending, beginning in PACKED_BEGINNINGS.items():
         if first.startswith(beginning):
-            raise UserError(f"standard input is a packed file ({ending}): unpack it, or name the file with --input")
+            raise UserError(
+                f"standard input is a compressed file ({ending}): decompress it, or name the file with --input"
+            )
     if first:
         yield first
         yield from blocks

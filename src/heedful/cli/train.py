@@ -14,28 +14,35 @@ from heedful.cli.options import DEVICE, with_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
 from heedful.errors import UserError
+from heedful.machine.cores import available_cores
 from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.declaration import Option, Options, Training, resolve
 from heedful.tasks.registry import all_tasks
+from heedful.training.parallel.launcher import end_with_launcher, run_processes
 
+# More processes than this on one machine are a slip of the finger, which would take all of its memory.
+FEWEST_ALLOWED, PROCESSES_PER_CORE = 64, 8
 # Options that every command of `heedful train` has.
 SHARED = (
     Option(("--out",), "Where the model goes.", "FOLDER"),
-    Option(("--preset",), "A model size; by default by the data and the machine.", "NAME"),
-    Option(("--steps",), "End after so many steps.", None, kind=int),
-    Option(("--epochs",), "End after so many passes over the data.", None, kind=int),
+    Option(("--preset",), "A model size; by default chosen to suit the data and the machine.", "NAME"),
+    Option(("--steps",), "End after this many steps.", None, kind=int),
+    Option(("--epochs",), "End after this many passes over the data.", None, kind=int),
     Option(("--budget",), "End after this time, such as 30m or 1h30m, with a finished schedule.", "TIME"),
     Option(
         ("--extend",),
-        "Go on with a finished run to a later end: the same command with a larger limit.",
+        "Extend a finished run: give the same command with a larger limit.",
         None,
         is_flag=True,
     ),
     DEVICE,
-    Option(("--processes",), "Train in so many processes of this machine.", None, kind=int),
-    Option(("--config", "config_file"), "Settings as TOML: tables data, model and training."),
+    Option(("--processes",), "Train in this many processes on this machine.", None, kind=int),
+    Option(("--config", "config_file"), "Settings as TOML, with the tables data, model and training."),
     Option(
-        ("--set", "assignments"), "One setting, as training.seed=3 or model.width=256.", "NAME=VALUE", multiple=True
+        ("--set", "assignments"),
+        "One setting, such as training.seed=3 or model.width=256.",
+        "NAME=VALUE",
+        multiple=True,
     ),
 )
 
@@ -63,9 +70,13 @@ def command_of(training: Training, work: Callable[[Training, Options], None], te
 @needs_torch("training")
 def run_job(training: Training, options: dict[str, Any]) -> None:
     """Train, and say what to do next."""
+    end_with_launcher()  # before anything that takes long
+    count = options["processes"]
+    if count is not None:
+        _check_processes(count)
     run_config = requested_run(resolve(training.data), options)
-    if options["processes"] is not None:
-        _start_processes(options["processes"])
+    if count is not None:
+        _start_processes(count)
     if not _leads():
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     from heedful.inspection.run.diagnosis import diagnose
@@ -87,17 +98,20 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
     click.echo(f"next: {training.usage.format(folder)}", err=True)
 
 
+def _check_processes(count: int) -> None:
+    """Raise a UserError for a number of processes that cannot be meant."""
+    most = max(FEWEST_ALLOWED, PROCESSES_PER_CORE * available_cores())
+    if not 1 <= count <= most:
+        raise UserError(f"--processes is {count:,}, but must be between 1 and {most:,} on this machine")
+
+
 def _start_processes(count: int) -> None:
     """Start the processes that were asked for and end with them, unless this is one of them."""
-    if count < 1:
-        raise UserError(f"--processes is {count}, but must be at least 1")
     if "RANK" in os.environ:
         started = os.environ.get("WORLD_SIZE")
         if started != str(count):
             raise UserError(f"--processes is {count}, but torchrun has started {started}: leave --processes out")
         return
-    from heedful.training.parallel.launcher import run_processes
-
     sys.exit(run_processes(count, sys.argv[1:]))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input()
-@click.option("--output", "output_file", metavar="FILE", help="Write to a file in place of standard output.")
+@click.option("--output", "output_file", metavar="FILE", help="Write to a file instead of standard output.")
 @click.option("--beam", type=int, show_default="5", help="Hypotheses kept at each step; 1 is greedy search.")
 @click.option(
     "--nbest",
@@ -35,38 +35,40 @@ if TYPE_CHECKING:
     help="Lines of output for each line of input, best first.",
 )
 @click.option("--length-penalty", type=float, default=0.6, show_default=True, help="The alpha of the paper.")
-@click.option("--min-length", type=int, default=1, show_default=True, help="Fewest subwords of a translation.")
-@click.option("--max-length", type=int, help="Most subwords of a translation; by default those of the input + 50.")
-@click.option("--prefix", default="", metavar="TEXT", help="Text that every translation is to begin with.")
-@click.option("--prefix-file", metavar="FILE", help="The same line by line, blank for a line without one.")
-@click.option("--sample", is_flag=True, help="Draw translations at random in place of beam search.")
+@click.option("--min-length", type=int, default=1, show_default=True, help="The fewest subwords in a translation.")
+@click.option(
+    "--max-length", type=int, help="The most subwords in a translation; by default 50 more than in the input."
+)
+@click.option("--prefix", default="", metavar="TEXT", help="Text that every translation must begin with.")
+@click.option("--prefix-file", metavar="FILE", help="One prefix per line; a blank line means none.")
+@click.option("--sample", is_flag=True, help="Draw translations at random instead of beam search.")
 @click.option("--temperature", type=float, show_default="1.0", help="With --sample: below 1 is less random.")
 @click.option("--top-k", type=int, help="With --sample: only from the K likeliest subwords.")
 @click.option("--top-p", type=float, help="With --sample: only from the likeliest subwords that make up this share.")
 @click.option("--seed", type=int, show_default="0", help="With --sample: the same seed gives the same output.")
 @repetition_options
-@split_option("Translate a line sentence by sentence: where it is unlike the training lines (auto), always, or never.")
+@split_option("Translate a line sentence by sentence: if it is unlike the training lines (auto), always, or never.")
 @click.option(
     "--scores",
     is_flag=True,
     help="Add a column: log-probability over the length penalty; of a line in pieces, the sum of theirs, without it.",
 )
 @click.option("--alignment", is_flag=True, help="Add a column: aligned words as source-target pairs (0-0 1-2 ...).")
-@batch_size_option(128, "Lines decoded at a time; does not change the output.")
+@batch_size_option(128, "Lines decoded at a time; does not affect the output.")
 @click.option(
     "--workers",
     type=int,
-    help="Threads, or processes with torch; one per core. Does not change the output.",
+    help="Threads, or processes with torch; one per core. Does not affect the output.",
 )
 @click.option("--verbose", is_flag=True, help="Say on standard error which lines were split, and where.")
 @click.option(
-    "--shortlist", is_flag=True, help="Only subwords that the sentence calls for; first see `heedful shortlist`."
+    "--shortlist", is_flag=True, help="Only use subwords that the sentence may need; see `heedful shortlist` first."
 )
 @computing_options
 def translate(model: str, given: TextInput, output_file: str | None, **options: Any) -> None:
-    """Translate lines of text, from standard input to standard output.
+    """Translate lines of text from standard input to standard output.
 
-    Texts are those given, the lines of --input, or those of standard input. Each line of input gives one line of
+    The texts are the arguments, the lines of --input, or those of standard input. Each line of input gives one line of
     output, in the same order; blank lines stay blank. Columns are separated by tabs.
 
     \b
@@ -116,9 +118,7 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         sampling = SamplingOptions(**drawing)
     elif drawing:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawing)
-        raise UserError(
-            f"{flags}: this is for sampling, and nothing is drawn without --sample: add it, or leave this out"
-        )
+        raise UserError(f"{flags}: only for sampling: add --sample, or leave this out")
     search = DecodingOptions(
         beam=DEFAULT_BEAM if options["beam"] is None else options["beam"],
         nbest=options["nbest"],
@@ -129,6 +129,8 @@ def line_settings(model: str, options: dict[str, Any]) -> LineSettings:
         repetition_penalty=options["repetition_penalty"],
         no_repeat_ngram=options["no_repeat_ngram"],
     )
+    if any("\ud800" <= character <= "\udfff" for character in options["prefix"]):
+        raise UserError("--prefix is not valid UTF-8: give it in the encoding of your terminal, or in a --prefix-file")
     if options["prefix"] and options["prefix_file"]:
         raise UserError("--prefix is for all lines, and --prefix-file has one for each: give one of them")
     if options["shortlist"] and (options["prefix"] or options["prefix_file"]):

@@ -9,9 +9,6 @@ import click
 
 from heedful.errors import UserError
 
-# Words that a message begins with and that are not names: names keep their capitals.
-SENTENCE_STARTS = frozenset({"A", "All", "No", "Standard", "The", "There", "This"})
-
 
 class Commands(click.Group):
     """Commands; the error for a misspelt one names the nearest."""
@@ -41,14 +38,6 @@ class Commands(click.Group):
             names = ", ".join(self.list_commands(context))
             raise UserError(f"{context.command_path} needs a command: choose one of {names}")
         return super().parse_args(context, arguments)
-
-
-def within_a_line(text: str) -> str:
-    """A message as it stands after `heedful:`; a sentence of its own loses its capital and full stop."""
-    first, space, rest = text.partition(" ")
-    if first in SENTENCE_STARTS:
-        text = first.lower() + space + rest
-    return text if text.endswith("..") else text.removesuffix(".")
 
 
 def usage_message(error: click.ClickException) -> str:

@@ -106,8 +106,12 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "heedful_use_instruction_set": (c_int, (c_char_p,)),
     "heedful_error": (c_char_p, ()),
     "heedful_checksum": (c_int, (c_void_p, c_uint64, POINTER(c_uint32))),
+    "heedful_checksum_joined": (c_uint32, (c_uint32, c_uint32, c_uint64)),
     "heedful_model_new": (c_void_p, (POINTER(ModelSettings),)),
-    "heedful_model_put": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_int64), c_int, c_void_p, c_uint64)),
+    "heedful_model_put": (
+        c_int,
+        (c_void_p, c_char_p, c_int, POINTER(c_int64), c_int, c_int64, c_void_p, c_uint64),
+    ),
     "heedful_model_shortlist": (c_int, (c_void_p, _INTS, c_int)),
     "heedful_model_finish": (c_int, (c_void_p,)),
     "heedful_model_free": (None, (c_void_p,)),
@@ -145,6 +149,12 @@ def add_to_checksum(content: memoryview, crc: int) -> int:
     if engine().heedful_checksum((c_char * len(content)).from_buffer(content), len(content), byref(total)):
         return zlib.crc32(content, crc)
     return total.value
+
+
+def joined_checksum(first: int, second: int, size: int) -> int:
+    """The CRC-32 of two parts together, from those of each, the second of so many bytes."""
+    joined: int = engine().heedful_checksum_joined(first, second, size)
+    return joined
 
 
 def last_error() -> str:

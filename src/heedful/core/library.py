@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heedful.errors import UserError
 
-ABI_VERSION = 3  # heedful_abi_version() of core/interface.h
+ABI_VERSION = 4  # heedful_abi_version() of core/interface.h
 FILE_NAMES = {"win32": "heedful.dll", "darwin": "libheedful.dylib"}
 LIBRARY = Path(__file__).parent / FILE_NAMES.get(sys.platform, "libheedful.so")
 NOT_BUILT = Path(__file__).parent / "not_built.txt"

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from ctypes import c_char, c_int64, c_void_p
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from heedful.config import shown
-from heedful.core.interface import TYPES, add_to_checksum, check, check_ids, engine, last_error
+from heedful.core.interface import TYPES, check, check_ids, engine, last_error
 from heedful.core.settings import FAMILIES, LONGEST_TEXT, engine_name, model_settings, stored_name
-from heedful.core.weights import WeightsFile
+from heedful.core.weight_shards import open_weights
+from heedful.core.weights import Weights
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.settings.position_scheme import table_length
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from heedful.core.scheduler import CoreScheduler
     from heedful.decoding.options import DecodingOptions
     from heedful.text.shortlist import Shortlist
-
 
 # A file of so many bytes is read and packed by several threads, by so many at most.
 LARGE_FILE, MOST_LOADING = 1 << 24, 8
@@ -60,19 +60,24 @@ class CoreModel:
         self.asked_length = max_length
         # What looks inside a model does so with torch, and keeps what it has loaded here.
         self.torch_network: Any = None
-        self.device = Cpu()
-        self.shortlist = shortlist
+        self.device, self.shortlist = Cpu(), shortlist
         self.max_length: int = max_length or config.max_length
         self.threads = available_cores()
-        with WeightsFile(folder / "model.safetensors") as file:
+        with open_weights(folder) as file:
             self.version, self.metadata = file.version, file.metadata
-            with file.checked_meanwhile(add_to_checksum):
-                try:
-                    self._load(file)
-                except UserError as error:
-                    raise UserError(f"{file.path} and config.json: {error}") from None
+            try:
+                self._load(file)
+            except UserError as error:
+                file.check()  # damage comes first: what else is wrong may come of it
+                raise UserError(f"{file.path} and config.json: {error}") from None
+            file.check_pieces()
 
-    def _load(self, file: WeightsFile) -> None:
+    def __reduce__(self) -> NoReturn:
+        raise UserError(
+            "a model in the engine's memory cannot be copied or pickled: call heedful.load again where it is needed"
+        )
+
+    def _load(self, file: Weights) -> None:
         names = self._names(file)
         self.num_parameters = sum(math.prod(each.shape) for each in file.tensors.values())
         check_sizes(self.config, file.shapes)
@@ -86,14 +91,14 @@ class CoreModel:
         if not self.handle:
             raise UserError(last_error())
         self._finalizer = weakref.finalize(self, engine().heedful_model_free, self.handle)
-        self._put_all(file, [(name, stored) for name, stored in names.items() if ".positions." not in name])
+        places = {stored: [name] for name, stored in names.items() if ".positions." not in name}
+        tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
+        if self._ties_output and tied is not None:  # else it is what the engine says to be missing
+            places[names[tied]].append("output.weight")
+        self._put_all(file, places)
         for name, table in self._tables.items():
             self._put_array(name, table)
         del self._tables
-        if self._ties_output:
-            tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
-            if tied is not None:  # else it is what the engine says to be missing
-                self._put("output.weight", file, names[tied])
         if self.shortlist:
             frequent = self.shortlist.frequent_F.tolist()
             check(engine().heedful_model_shortlist(self.handle, as_ints(frequent), len(frequent)))
@@ -112,7 +117,7 @@ class CoreModel:
             return bool(self.config.head == "masked")
         return bool(self.config.tied_output)
 
-    def _names(self, file: WeightsFile) -> dict[str, str]:
+    def _names(self, file: Weights) -> dict[str, str]:
         """The names of all tensors by those of the engine, which is given none of positions, nor of a tied output."""
         names: dict[str, str] = {}
         positions = {"learned": "table", "relative_buckets": "biases"}.get(name_of(self.config.positions))
@@ -124,23 +129,23 @@ class CoreModel:
             names[name] = stored
         return names
 
-    def _put_all(self, file: WeightsFile, names: list[tuple[str, str]]) -> None:
+    def _put_all(self, file: Weights, places: dict[str, list[str]]) -> None:
         """Hand tensors over to the engine, which packs them without Python's lock; large files get several threads."""
-        waiting = sorted(enumerate(names), key=lambda each: file.tensors[each[1][1]].size)
+        waiting = sorted(enumerate(places), key=lambda each: file.tensors[each[1]].size)
         failures: dict[int, Exception] = {}
 
-        def put_waiting(own: WeightsFile) -> None:
+        def put_waiting(own: Weights) -> None:
             while waiting:
                 try:
-                    number, (name, stored) = waiting.pop()
+                    number, stored = waiting.pop()
                 except IndexError:  # another thread took the last one
                     return
                 try:
-                    self._put(name, own, stored)
+                    self._put(places[stored], own, stored)
                 except Exception as error:
                     failures[number] = error
 
-        def put_in_thread(own: WeightsFile) -> None:
+        def put_in_thread(own: Weights) -> None:
             with own:
                 put_waiting(own)
 
@@ -155,26 +160,24 @@ class CoreModel:
         if failures:  # the same one however the threads took turns
             raise failures[min(failures)]
 
-    def _put(self, name: str, file: WeightsFile, stored: str) -> None:
+    def _put(self, names: list[str], file: Weights, stored: str) -> None:
+        """Hand one tensor over, in the places that have these names in the engine."""
         tensor = file.tensors[stored]
-        data = (c_char * tensor.size).from_buffer(file.read(stored))
-        shape = (c_int64 * len(tensor.shape))(*tensor.shape)
-        kind = TYPES[tensor.kind][0]
-        arguments = (self.handle, name.encode(), kind, shape, len(shape), data, tensor.size)
-        if engine().heedful_model_put(*arguments):
-            # The engine shows so much of a name.
-            raise UserError(last_error().replace(name[:80], stored[:80], 1))
+        described = TYPES[tensor.kind][0], (c_int64 * len(tensor.shape))(*tensor.shape), len(tensor.shape)
+        for first, piece in file.pieces(stored):
+            data = (c_char * len(piece)).from_buffer(piece)
+            for name in names:
+                if engine().heedful_model_put(self.handle, name.encode(), *described, first, data, len(piece)):
+                    # The engine shows so much of a name.
+                    raise UserError(last_error().replace(name[:80], stored[:80], 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
         array = array.astype("float32", order="C")
-        shape = (c_int64 * array.ndim)(*array.shape)
-        check(
-            engine().heedful_model_put(
-                self.handle, name.encode(), 0, shape, array.ndim, array.ctypes.data, array.nbytes
-            )
-        )
+        described = 0, (c_int64 * array.ndim)(*array.shape), array.ndim
+        data = array.ctypes.data, array.nbytes
+        check(engine().heedful_model_put(self.handle, name.encode(), *described, 0, *data))
 
-    def _position_tables(self, file: WeightsFile, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
+    def _position_tables(self, file: Weights, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
         """What the engine is given of each stack's positions, by its names."""
         config, scheme = self.config, name_of(self.config.positions)
         if scheme in ("none", "sinusoidal", "sinusoid_halves"):
@@ -206,9 +209,7 @@ class CoreModel:
                 tables[where + "biases"] = biases
         return tables
 
-    def _stored(
-        self, file: WeightsFile, names: dict[str, str], name: str, shape: tuple[int, ...]
-    ) -> NDArray[np.float32]:
+    def _stored(self, file: Weights, names: dict[str, str], name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         if name not in names:
             raise self._missing(name)
         if file.tensors[names[name]].shape != shape:

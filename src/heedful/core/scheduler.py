@@ -26,7 +26,7 @@ MOST_SENTENCES = 32
 
 @dataclass(frozen=True)
 class CoreProgress:
-    """What there is of a sentence right after a step: its best hypothesis so far."""
+    """What there is of a sentence right after a step."""
 
     index: int
     length: int
@@ -35,7 +35,7 @@ class CoreProgress:
 
     @property
     def tokens(self) -> list[int]:
-        """All its tokens."""
+        """All tokens of the best hypothesis so far, which may have ended."""
         tokens, last, score = (c_int32 * self.length)(), c_int32(), c_float()
         arguments = (self.scheduler.handle, self.index, tokens, self.length, byref(last), byref(score))
         engine().heedful_decoder_progress(*arguments)
@@ -159,7 +159,7 @@ class CoreScheduler:
         last, score = c_int32(), c_float()
         length = engine().heedful_decoder_progress(self.handle, index, None, 0, byref(last), byref(score))
         # None while it waits.
-        return CoreProgress(index, length, (last.value, score.value), self) if length > 0 else None
+        return CoreProgress(index, length, (last.value, score.value), self) if length >= 0 else None
 
     def _take_done(self) -> list[Decoded]:
         found = []

@@ -6,19 +6,18 @@ import copy
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from heedful.config import shown
-from heedful.core.interface import TYPES
+from heedful.core.interface import TYPES, add_to_checksum, joined_checksum
 from heedful.errors import UserError
 from heedful.files import file_version
-from heedful.weights_seal import Adding, check_seal
+from heedful.weights_seal import BLOCK, OWN, check_seal
 
 # Whoever translates a line does not wait for numpy.
 if TYPE_CHECKING:
@@ -38,93 +37,55 @@ class StoredTensor:
     size: int
 
 
-class WeightsFile:
-    """A safetensors file that is open for reading."""
+class Weights(ABC):
+    """The tensors of a model, open for reading, in one file or in several."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self.file = path.open("rb")
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {error.strerror}") from None
-        self.version = file_version(os.fstat(self.file.fileno()))
-        self.metadata: dict[str, str] = {}
-        try:
-            self.tensors: Mapping[str, StoredTensor] = self._read_header()
-        except BaseException:
-            self.file.close()
-            raise
-        self._buffer = bytearray()
+    path: Path
+    # What tells the files from others that take their place.
+    version: tuple[tuple[int, int, int], ...]
+    metadata: dict[str, str]
+    tensors: Mapping[str, StoredTensor]
 
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each tensor."""
-        return {name: tensor.shape for name, tensor in self.tensors.items()}
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the files."""
 
-    def __enter__(self) -> WeightsFile:
+    @abstractmethod
+    def check(self) -> None:
+        """Raise a UserError if a file is not as it was written."""
+
+    @abstractmethod
+    def check_pieces(self) -> None:
+        """The same from the checksums of what was read in pieces; only the other tensors are read now."""
+
+    @abstractmethod
+    def pieces(self, name: str) -> Iterator[tuple[int, memoryview]]:
+        """A tensor, some rows at a time: the first one's number, and their bytes, in memory that is used again."""
+
+    @abstractmethod
+    def opened_again(self) -> Weights | None:
+        """The same files for another thread, to be closed by that one; None if others have taken their place."""
+
+    @abstractmethod
+    def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
+        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
+
+    @abstractmethod
+    def mapped(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a tensor, in memory that processes share; what one of them writes there is its own."""
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.file.close()
+        self.close()
 
-    def check(self) -> None:
-        """Raise a UserError if the file is not as it was written."""
-        check_seal(self.file, self.path, self.header_size, self.metadata)
-
-    def opened_again(self) -> WeightsFile | None:
-        """The same file for another thread, to be closed by that one; None if another one has taken its place."""
-        file = self.path.open("rb")
-        if file_version(os.fstat(file.fileno())) != self.version:
-            file.close()
-            return None
-        other = copy.copy(self)
-        other.file, other._buffer = file, bytearray()
-        return other
-
-    @contextmanager
-    def checked_meanwhile(self, add: Adding) -> Iterator[None]:
-        """Check the file in another thread while the body reads it; if it is damaged, that is the error to raise."""
-        other = self.opened_again()
-        if other is None:
-            self.check()
-            yield
-            return
-        trouble: list[Exception] = []
-
-        def look() -> None:
-            try:
-                with other:
-                    check_seal(other.file, self.path, self.header_size, self.metadata, add)
-            except Exception as error:
-                trouble.append(error)
-
-        thread = Thread(target=look)
-        thread.start()
-        try:
-            yield
-        finally:
-            thread.join()
-            if trouble:
-                raise trouble[0] from None
-
-    def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
-        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
-        tensor = self.tensors[name]
-        if into is None and len(self._buffer) < tensor.size:
-            self._buffer = bytearray(tensor.size)
-        self.file.seek(tensor.begin)
-        view = memoryview(self._buffer if into is None else into)[: tensor.size]
-        if self.file.readinto(view) != tensor.size:
-            raise self._broken(f"{name} ends too early")
-        return view
-
-    def mapped(self) -> NDArray[np.uint8]:
-        """All bytes of the file, in memory that processes share; what one of them writes there is its own."""
-        import numpy as np
-
-        return np.memmap(self.file, np.uint8, mode="c")
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor as floats, in memory of its own."""
@@ -137,6 +98,98 @@ class WeightsFile:
             numbers = raw.view({"F32": np.float32, "F16": np.float16, "F64": np.float64}[tensor.kind])
         with np.errstate(over="ignore"):  # what is too large for a float becomes infinite
             return numbers.astype(np.float32).reshape(tensor.shape)
+
+
+class WeightsFile(Weights):
+    """A safetensors file that is open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.file = path.open("rb")
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        self.version = (file_version(os.fstat(self.file.fileno())),)
+        self.metadata = {}
+        try:
+            self.tensors = self._read_header()
+        except BaseException:
+            self.file.close()
+            raise
+        self._buffer = bytearray()
+        self._mapped: NDArray[np.uint8] | None = None
+        # The checksums of tensors that were read in pieces, also by other threads.
+        self._sums: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.file.close()
+
+    def check(self) -> None:
+        """Raise a UserError if the file is not as it was written."""
+        check_seal(self.file, self.path, self.header_size, self.metadata)
+
+    def check_pieces(self) -> None:
+        """The same from the checksums of what was read in pieces; only the other tensors are read now."""
+        check_seal(self.file, self.path, self.header_size, self.metadata, self._with_tensors)
+
+    def _with_tensors(self, crc: int) -> int:
+        for name, tensor in sorted(self.tensors.items(), key=lambda each: each[1].begin):
+            if name not in self._sums:
+                for _ in self.pieces(name):
+                    pass
+            crc = joined_checksum(crc, self._sums[name], tensor.size)
+        return crc
+
+    def pieces(self, name: str) -> Iterator[tuple[int, memoryview]]:
+        """A tensor, some rows at a time: the first one's number, and their bytes, in memory that is used again."""
+        tensor, crc = self.tensors[name], 0
+        rows = tensor.shape[0] if len(tensor.shape) > 1 else 1
+        row_size = tensor.size // max(1, rows)
+        step = max(1, BLOCK // max(1, row_size))
+        self.file.seek(tensor.begin)
+        for first in range(0, rows, step):
+            piece = self._read(name, min(step, rows - first) * row_size, None)
+            if OWN in self.metadata:
+                crc = add_to_checksum(piece, crc)
+            yield first, piece
+        self._sums[name] = crc
+
+    def opened_again(self) -> WeightsFile | None:
+        """The same file for another thread, to be closed by that one; None if another one has taken its place."""
+        try:
+            file = self.path.open("rb")
+        except OSError:  # a run has written other files, and removed this one
+            return None
+        if (file_version(os.fstat(file.fileno())),) != self.version:
+            file.close()
+            return None
+        other = copy.copy(self)
+        other.file, other._buffer = file, bytearray()
+        return other
+
+    def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
+        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
+        tensor = self.tensors[name]
+        self.file.seek(tensor.begin)
+        return self._read(name, tensor.size, into)
+
+    def _read(self, name: str, size: int, into: memoryview | None) -> memoryview:
+        if into is None and len(self._buffer) < size:
+            self._buffer = bytearray(size)
+        view = memoryview(self._buffer if into is None else into)[:size]
+        if self.file.readinto(view) != size:
+            raise self._broken(f"{name} ends too early")
+        return view
+
+    def mapped(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a tensor, in memory that processes share; what one of them writes there is its own."""
+        import numpy as np
+
+        if self._mapped is None:
+            self._mapped = np.memmap(self.file, np.uint8, mode="c")
+        tensor = self.tensors[name]
+        return self._mapped[tensor.begin : tensor.begin + tensor.size]
 
     def _broken(self, why: str) -> UserError:
         return UserError(f"{self.path} is broken: {why}")

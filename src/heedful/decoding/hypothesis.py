@@ -41,7 +41,7 @@ class Hypothesis:
     """A decoded target.
 
     `tokens` holds the forced prefix, but not END. `token_scores` are the model's own log-probabilities, END's
-    last if the hypothesis is finished. `score` is their sum divided by the length penalty for so many tokens.
+    last if the hypothesis is finished. `score` is their sum divided by the length penalty for this many tokens.
     """
 
     tokens: list[int]

@@ -43,7 +43,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class SlotProgress:
-    """What there is of the sentence in a slot right after a step: its best hypothesis so far."""
+    """What there is of the sentence in a slot right after a step."""
 
     index: int
     slot: int
@@ -52,12 +52,12 @@ class SlotProgress:
 
     @property
     def tokens(self) -> list[int]:
-        """All its tokens."""
-        return self.slots.tokens_so_far(self.slot, self.slots.best_row(self.slot))
+        """All tokens of the best hypothesis so far, which may have ended."""
+        return self.slots.best_so_far(self.slot)
 
     @property
     def last(self) -> tuple[int, float]:
-        """Its last token, and that token's log-probability."""
+        """The last token of the best one that has not ended, and that token's log-probability."""
         token, _, score = self.slots.last_token(self.slot, self.slots.best_row(self.slot))
         return token, score
 

@@ -43,7 +43,9 @@ LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.001, 100
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """Draw tokens at random: from all, from the `top_k` likeliest, or the likeliest that make up `top_p`."""
+    """Draw tokens at random: from all of them, from the `top_k` likeliest, or from the likeliest that make up
+    `top_p`.
+    """
 
     temperature: float = 1.0
     top_k: int | None = None
@@ -70,14 +72,14 @@ class SamplingOptions:
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How to search; lengths count target tokens without END, and `beam` 1 is greedy.
+    """How to search. Lengths count target tokens without END; a `beam` of 1 is greedy.
 
-    Without `beam` it is 5; sampling has none, hence 1. By `min_length` no text is translated to nothing.
-    Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced
-    prefix, if that is longer). With `sampling`, `nbest` is the number of independent samples.
-    The log-probability of a token that is there already is multiplied by `repetition_penalty` (Keskar et al., 2019),
-    and a token that would complete so many as are there already, one after another, is ruled out (`no_repeat_ngram`; 0
-    rules out nothing). For a model that continues a text, that text counts, too.
+    The beam is 5 by default; sampling has none, hence 1. Because of `min_length` no text gets an empty translation.
+    Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced prefix, if
+    that is longer). With `sampling`, `nbest` is the number of independent samples. `repetition_penalty` multiplies the
+    log-probability of a token that has already occurred (Keskar et al., 2019), and `no_repeat_ngram` rules out a token
+    that would complete a sequence of that many tokens that has already occurred (0 rules out nothing). For a model that
+    continues a text, that text counts too.
     """
 
     beam: int = DEFAULT_BEAM

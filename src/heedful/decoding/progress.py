@@ -1,4 +1,4 @@
-"""What is told of a sentence while it is decoded."""
+"""What can be seen of a sentence while it is decoded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class SentenceProgress(Protocol):
-    """What there is of a sentence right after a step: its best hypothesis so far."""
+    """What there is of a sentence right after a step."""
 
     @property
     def index(self) -> int:
@@ -15,15 +15,15 @@ class SentenceProgress(Protocol):
 
     @property
     def tokens(self) -> list[int]:
-        """All its tokens."""
+        """All tokens of the best hypothesis so far, which may have ended."""
 
     @property
     def last(self) -> tuple[int, float]:
-        """Its last token, and that token's log-probability."""
+        """The last token of the best one that has not ended, and that token's log-probability."""
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
         """The likeliest tokens in the place of the last one, with their log-probabilities."""
 
 
-# Told of a sentence after each step with which it is not done; False gives it up there and then.
+# Called after each step that does not finish a sentence; if it returns False, the sentence is given up at once.
 Watch = Callable[[SentenceProgress], bool]

@@ -138,6 +138,15 @@ class Slots:
         """The tokens of a hypothesis that is under way."""
         return _walk(self.history[slot, : self.sentences["length"][slot]].tolist(), row)[0]
 
+    def best_so_far(self, slot: int) -> list[int]:
+        """The tokens of the hypothesis with the best score so far, one that has ended or one under way."""
+        length, row = int(self.sentences["length"][slot]), self.best_row(slot)
+        if self.sentences["num_ended"][slot]:
+            ended = self.ended[slot, self.ended["score"][slot].argmax()]
+            if ended["score"] >= self.totals[slot, row] / self.penalties[length]:
+                length, row = int(ended["length"]), int(ended["row"])
+        return _walk(self.history[slot, :length].tolist(), row)[0]
+
     def _record_ends(self, children: Children, ends: NDArray[np.bool_]) -> None:
         sentence, child = ends.nonzero()
         number = self.sentences["num_ended"][sentence] + (ends.cumsum(1) - 1)[sentence, child]

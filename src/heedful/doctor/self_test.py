@@ -16,12 +16,12 @@ SETTINGS: dict[str, Any] = {
     "model": {"width": 32, "encoder": {"num_layers": 1}, "decoder": {"num_layers": 1}},
 }
 BATCH_SIZES = (1, 7)
-AFRESH = "install heedful and torch afresh; if that does not help, report this line"
+AFRESH = "reinstall heedful and torch; if that does not help, report this line"
 # What to do if a step fails.
 ADVICE = {
     "train": AFRESH,
     "save and load": AFRESH,
-    "translate": "this processor rounds otherwise in other batches: compare scores at one --batch-size only",
+    "translate": "this processor rounds differently in other batches: only compare scores at the same --batch-size",
 }
 
 

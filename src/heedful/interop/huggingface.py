@@ -23,6 +23,7 @@ from heedful.model_folder import LoadedModel, ModelConfig, check_tokenizer, mode
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters
 from heedful.text.tokenizer import Tokenizer
+from heedful.weights_index import weights_files
 
 # By the `model_type` in config.json.
 CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
@@ -32,7 +33,6 @@ CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
     "vit": vit.convert,
     "xlnet": xlnet.convert,
 }
-INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _added_tokens(file: Path, content: dict[str, Any]) -> dict[str, int]:
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
     tensors: dict[str, Tensor] = {}
-    for file in _tensor_files(folder):
+    for file in weights_files(folder):
         if not file.is_file():
             hint = ""
             if list(folder.glob("*.bin")):
@@ -132,22 +132,6 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
         except (SafetensorError, OSError) as error:
             raise UserError(f"{file} is broken: {error}") from None
     return tensors
-
-
-def _tensor_files(folder: Path) -> list[Path]:
-    """The files with the weights: one, or those that the index names."""
-    index = folder / INDEX
-    if not index.is_file():
-        return [folder / "model.safetensors"]
-    places = read_json(index).get("weight_map")
-    if not isinstance(places, dict) or not places:
-        raise UserError(f"{index}: weight_map is {shown(places)}, expected the file of each tensor")
-    for tensor, name in places.items():
-        # Only a file of this folder itself: an index is data, and must not lead elsewhere.
-        plain = isinstance(name, str) and name.isprintable() and "\\" not in name and len(name) < 256
-        if not plain or Path(name).name != name or not name.endswith(".safetensors"):
-            raise UserError(f"{index}: weight_map puts {shown(tensor)} into {shown(name)}, not a file of this folder")
-    return [folder / name for name in sorted(set(places.values()))]
 
 
 def _with_vectors(folder: Path, imported: Imported) -> Imported:

@@ -24,7 +24,7 @@ class Tensors:
         return name in self._tensors
 
     def take(self, name: str, axes: int | None = None) -> Tensor:
-        """A tensor that must be there, with so many axes, and hold numbers."""
+        """A tensor that must be there, with this many axes, and hold numbers."""
         if name not in self._tensors:
             raise UserError(f"the tensor {name} is missing")
         tensor = self._tensors.pop(name)

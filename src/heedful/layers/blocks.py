@@ -86,7 +86,7 @@ class SelfBlock(nn.Module):
         return self.feed_forward_residual(x_BTD, self.feed_forward), kept[0], kept[1]
 
     def step(self, x_RD: Tensor, cache: StepCache) -> Tensor:
-        """Transform one new position a row."""
+        """Transform one new position per row."""
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
         return self.feed_forward_residual(x_RD, self.feed_forward)
 
@@ -126,7 +126,7 @@ class CrossBlock(nn.Module):
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """Transform one new position a row; the rows of one sentence share its memory's keys and values."""
+        """Transform one new position per row; the rows of one sentence share its memory's keys and values."""
         x_RD = self.attention_residual(x_RD, lambda y: self.attention.step(y, cache))
         x_RD = self.cross_residual(x_RD, lambda y: self.cross_attention.step(y, cache, key, value, mask))
         return self.feed_forward_residual(x_RD, self.feed_forward)

@@ -38,7 +38,7 @@ class GridNeighbourhood(nn.Module):
         self.projection = nn.Linear(size**axes * width, width)
 
     def forward(self, x_BPD: Tensor, grid: Sequence[int], steps: Sequence[float]) -> Tensor:
-        """Neighbours are so many steps apart along each axis: between two tokens they are a mean of both.
+        """Neighbours are this many steps apart along each axis: between two tokens they are a mean of both.
 
         Beyond the edges there is nothing.
         """

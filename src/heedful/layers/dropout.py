@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class _Share:
-    """Which part of a mask is wanted: along an axis, from a place on, of so many in all."""
+    """Which part of a mask is wanted: along an axis, from a place on, of this many in all."""
 
     axis: int
     first: int
@@ -116,7 +116,7 @@ def _mask(x: Tensor, threshold: int) -> Tensor:
     return mask.mul_(256.0 / (256 - threshold)).view(x.shape)
 
 
-# The same as an operation that a compiler takes as it is: it must not draw masks anew, nor in another order. That comes
+# The same as an operation that a compiler takes as it is: it must not redraw masks, or change their order. That comes
 # from the data, as what is dropped depends on what was dropped before.
 _operations = torch.library.Library("heedful", "FRAGMENT")
 _operations.define("dropout_mask(Tensor x, int threshold) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))

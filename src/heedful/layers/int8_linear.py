@@ -18,7 +18,7 @@ from heedful.errors import UserError
 LARGEST_WEIGHT = 63
 # Values become whole numbers from -127 to 127; the kernels read them as numbers from 1 to 255.
 LARGEST_VALUE, ZERO_POINT = 127, 128
-# Numbers near 1.5 x 2^23 have no bits behind the point: what is added to this is rounded, and the last byte of the sum
+# Numbers near 1.5 x 2^23 have no bits after the point: what is added to this is rounded, and the last byte of the sum
 # is the rounded value plus 128.
 ROUNDING = 1.5 * 2**23 + ZERO_POINT
 # One kernel is faster for few rows, another one for as many as this or more; their results are the same.
@@ -58,11 +58,13 @@ class Int8Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x W + b, for x of any shape whose last axis is the layer's input."""
         x_RK = x.reshape(-1, self.in_features)
-        few = x_RK.shape[0] < MANY_ROWS
-        largest_R1 = _largest_of_few(x_RK) if few else _largest_of_many(x_RK)
+        largest_of, product = _largest_of_many, self._product_of_many
+        if x_RK.shape[0] < MANY_ROWS:
+            largest_of, product = _largest_of_few, self._product_of_few
+        largest_R1 = largest_of(x_RK)
         # Rows of zeros become whatever they may: it is multiplied by zero.
         rounded_RK = torch.addcmul(self.rounding_K, x_RK, torch.div(self.largest_value, largest_R1))
-        y_RN = self._product_of_few(rounded_RK) if few else self._product_of_many(rounded_RK)
+        y_RN = product(rounded_RK)
         if self.bias is None:
             y_RN.mul_(largest_R1)
         else:

@@ -21,7 +21,7 @@ FEWEST_ROWS = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 4
 
 
 def with_enough_rows(x: Tensor) -> Tensor:
-    """Rows of zeros behind those that there are, where they would be too few for the usual kernel."""
+    """Rows of zeros after the others, where those would be too few for the usual kernel."""
     missing = FEWEST_ROWS - len(x)
     return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing > 0 else x
 

@@ -86,8 +86,8 @@ class StepCache(Protocol):
 class SelfAttention(AttentionHeads):
     """Attention of a sequence to itself; the three input projections are one matrix, hence one product.
 
-    The position scheme is not a part of the layer, and there is none by default. With a `window`, a position sees only
-    those fewer than so many positions away.
+    The position scheme is not part of the layer, and there is none by default. With a `window`, a position sees only
+    positions that are closer than that many.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class SelfAttention(AttentionHeads):
         return self.output_projection(self.mix(query, key, value, mask, causal, bias))
 
     def step(self, x_RD: Tensor, cache: StepCache) -> Tensor:
-        """Attend from one new position a row to the positions in the cache, which takes in the new one."""
+        """Attend from one new position per row to the positions in the cache, which takes in the new one."""
         packed_NQX = cache.spread(self.query_key_value_projection(x_RD))
         query, key, value = self._by_head(packed_NQX, cache.positions_NQ)
         key, value = cache.append(key, value)
@@ -185,7 +185,7 @@ class MultiHeadAttention(AttentionHeads):
         return self.output_projection(self._mixed(packed_BTX, key, value, by_head(mask), causal))
 
     def step(self, x_RD: Tensor, cache: StepCache, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-        """Attend from one new position a row, where the rows of a group share keys and values."""
+        """Attend from one new position per row, where the rows of a group share keys and values."""
         query_NQX = cache.spread(self.query_projection(x_RD))
         return self.output_projection(cache.collect(self._mixed(query_NQX, key, value, mask)))
 

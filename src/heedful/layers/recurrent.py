@@ -11,7 +11,7 @@ from heedful.settings.recurrent import CellName
 class RecurrentLayer(nn.Module):
     """One layer of LSTM (Hochreiter and Schmidhuber, 1997) or GRU cells (Cho et al., 2014).
 
-    Its state is one tensor B Z: the cell's output W, and for an LSTM behind it the memory W. What the layer gives is
+    Its state is one tensor B Z: the cell's output W, and for an LSTM the memory W after it. What the layer gives is
     normalised: cells begin with small outputs, which would shrink from layer to layer, and learning would be slow.
     """
 
@@ -71,7 +71,7 @@ class BidirectionalLayer(nn.Module):
 def reversal(lengths_B: Tensor, length: int) -> Tensor:
     """The order of the positions of all rows, one after the other, in which each row's own are turned round.
 
-    Padding stays behind a row in both directions, so that it is read after all that counts, and changes nothing.
+    Padding stays at the end of a row in both directions, so that it is read after all that counts, and changes nothing.
     """
     places_S = torch.arange(length, device=lengths_B.device)
     lengths_B1 = lengths_B[:, None]

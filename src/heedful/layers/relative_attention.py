@@ -58,6 +58,15 @@ class Sight:
     other_segment_B1TS: Tensor | None = None
     mapping_BPT: Tensor | None = None
 
+    def spread(self, query_BHPK: Tensor) -> Tensor:
+        """The queries of the stream's positions, each at its place among all T."""
+        mapping = self.mapping_BPT
+        return query_BHPK if mapping is None else mapping.transpose(1, 2)[:, None] @ query_BHPK
+
+    def picked(self, heads_BHTV: Tensor) -> Tensor:
+        """What was attended to at the places of the stream's positions."""
+        return heads_BHTV if self.mapping_BPT is None else self.mapping_BPT[:, None] @ heads_BHTV
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -153,15 +162,10 @@ class RelativeAttention(nn.Module):
         """Attend in every head, join the heads, and project back to the model's width."""
         scoring = RelativeScoring(self, seen.distances_HXK[:, sight.first_distance :], sight)
         dropout = self.dropout if self.training else 0.0
-        mapping = sight.mapping_BPT
-        if mapping is not None:
-            query_BHTK = mapping.transpose(1, 2)[:, None] @ query_BHTK
         heads_BHTV = self.attend[sight.stream](
-            query_BHTK, seen.key_BHSK, seen.value_BHSV, sight.mask, False, scoring, dropout
+            sight.spread(query_BHTK), seen.key_BHSK, seen.value_BHSV, sight.mask, False, scoring, dropout
         )
-        if mapping is not None:
-            heads_BHTV = mapping[:, None] @ heads_BHTV
-        return self.output_projection(heads_BHTV.transpose(1, 2).flatten(2))
+        return self.output_projection(sight.picked(heads_BHTV).transpose(1, 2).flatten(2))
 
 
 class RelativeBlock(nn.Module):
@@ -180,7 +184,7 @@ class RelativeBlock(nn.Module):
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def step(self, x_R2D: Tensor, cache: LayerCache, distances_HXK: Tensor, sight: Sight) -> Tensor:
-        """Transform the content of one new position a row, and the query at the position behind it.
+        """Transform the content of one new position per row, and the query at the position after it.
 
         Both see the same keys, those up to the new one, so that they are two queries of one attention.
         """

@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores
 
-# There is room at first for so many steps of paths that have nothing in common.
+# There is room at first for this many steps of paths that have nothing in common.
 FIRST_STEPS = 6
 
 
@@ -26,14 +26,14 @@ FIRST_STEPS = 6
 class TreeLayerCache:
     """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention.
 
-    Where `rows_A` says which, only some rows take part. Other layers get to see these alone, one behind the other, with
-    rows of zeros behind them where they are fewer than 4.
+    Where `rows_A` says which, only some rows take part. Other layers get to see only these, one after the other, with
+    rows of zeros after them if they are fewer than 4.
     """
 
     rows_A: Tensor | None
     key_NHSK: Tensor
     value_NHSV: Tensor
-    # All keys and values, a node behind the other, and where among them the new nodes are.
+    # All keys and values, node after node, and where among them the new nodes are.
     keys_PX: Tensor
     values_PX: Tensor
     nodes_R: Tensor
@@ -119,7 +119,7 @@ class TreeCache:
         self.positions_N[:sentences] += 1
 
     def begin(self, slots_N: Tensor) -> None:
-        """Let these sentences start anew."""
+        """Let these sentences start again."""
         self.paths_NQS[slots_N] = False
         self.positions_N[slots_N] = 0
 

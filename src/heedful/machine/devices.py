@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from heedful.errors import UserError
 from heedful.machine.cores import available_cores
+from heedful.machine.shared_work import current_sharing
 from heedful.machine.torch_needed import has_torch, torch_missing
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ _cores_to_use: ContextVar[int | None] = ContextVar("cores_to_use", default=None)
 
 @contextmanager
 def side_by_side_on(cores: int) -> Iterator[None]:
-    """Let `side_by_side` work on so many cores, in this thread, which may itself be held to one."""
+    """Let `side_by_side` work on this many cores, in this thread, which may itself be held to one."""
     token = _cores_to_use.set(cores)
     try:
         yield
@@ -119,20 +120,24 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: 
     """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
 
     So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
-    No more items are drawn than are worked on soon.
+    No more items are drawn than are worked on soon. Processes that work together (see `shared_work`) share the items.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     import torch
 
     cores = _cores_to_use.get() or (available_cores() if torch.get_num_threads() > 1 else 1)
-    workers = cores if device.type == "cpu" else 1
+    sharing = current_sharing()
+    workers = cores if device.type == "cpu" and sharing is None else 1
 
     def compute(item: Item) -> Result:
         with torch.inference_mode():
             return work(item)
 
     with ThreadPoolExecutor(workers, initializer=hold_to_one_thread) as pool:
+        if sharing is not None:  # one item at a time, as they exchange weights
+            yield from sharing.each(lambda item: pool.submit(compute, item).result(), list(items))
+            return
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(compute, item))

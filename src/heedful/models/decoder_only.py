@@ -162,7 +162,7 @@ class DecoderOnly(nn.Module):
         return CausalState(self.blocks.cache_shape, num_sentences, beam, length, self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a prompt takes, with so many samples, and tokens of it and after it."""
+        """Bytes of the decoding state that a prompt takes, with this many samples, and tokens of it and after it."""
         layers, heads, key_width, value_width = self.blocks.cache_shape
         position = 4 * layers * heads * (key_width + value_width)
         return position * 2 * length * rows

@@ -207,7 +207,7 @@ class EncoderDecoder(nn.Module):
         )
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        """Bytes of the decoding state that a sentence takes, with this many rows and tokens on either side."""
         layers, heads, key_width, value_width = self.decoder.cache_shape
         position = 4 * layers * heads * (key_width + value_width)
         # Self-attention for every row, cross-attention once a sentence.

@@ -111,7 +111,7 @@ class EncoderOnly(nn.Module):
         return self.norm(self.blocks(x_BTD, mask, positions=positions_T))
 
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
-        """Replace a share of the tokens behind the class token by the mask token."""
+        """Replace a share of the tokens after the class token by the mask token."""
         special = self.special_tokens
         assert special.mask is not None
         kept_BT = dropout(torch.ones(ids_BT.shape, device=ids_BT.device), self.config.token_dropout) > 0

@@ -9,8 +9,8 @@ from heedful.machine.devices import Device
 from heedful.machine.memory import memory_limit
 
 
-class ModelSettings(Protocol):
-    """The settings of a model of any family."""
+class ActivationMemory(Protocol):
+    """The settings of a model, which know how much memory its training takes."""
 
     def activation_bytes(self) -> int:
         """Bytes that one token needs between the forward and the backward pass."""
@@ -24,7 +24,7 @@ class DecodingMemory(Protocol):
         """Where the model computes."""
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        """Bytes of the decoding state that a sentence takes, with this many rows and tokens on either side."""
 
 
 # Target positions that a slot of the decoding cache has, for sources of up to 64 subwords and 50 more.
@@ -40,7 +40,7 @@ def free_memory(device: Device) -> int:
     return torch.cuda.mem_get_info()[0]
 
 
-def tokens_that_fit(model: ModelSettings, parameters: int, device: Device, workers: int) -> int:
+def tokens_that_fit(model: ActivationMemory, parameters: int, device: Device, workers: int) -> int:
     """Tokens whose activations fit into half of the memory that so many parameters leave free."""
     # Parameters, their gradient, two moments, a moving average, and the gradient that each worker makes.
     free = free_memory(device) - (5 + workers) * 4 * parameters

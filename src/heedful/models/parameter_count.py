@@ -39,7 +39,7 @@ def _position_formula(config: EncoderDecoderConfig, stack: StackConfig) -> int:
 
 
 def stack_formula(width: int, config: StackConfig, attentions: int) -> int:
-    """The number of parameters of a stack with so many attentions a block."""
+    """The number of parameters of a stack with this many attentions per block."""
     settings, network = config.attention, config.feed_forward
     heads = settings.num_heads
     shared = settings.num_key_value_heads or heads

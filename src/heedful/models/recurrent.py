@@ -177,7 +177,7 @@ class Recurrent(nn.Module):
         return RecurrentState(widths, num_sentences, beam, source_length, self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        """Bytes of the decoding state that a sentence takes, with this many rows and tokens on either side."""
         return 4 * (2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths))
 
     def step(self, tokens_R: Tensor, state: RecurrentState, rows_A: Tensor | None = None) -> Tensor:

@@ -97,14 +97,7 @@ class XLNet(nn.Module):
         `permutation_mask_BTT` is True where a token may see another one; a content always sees itself.
         """
         T, M = ids_BT.shape[1], _length(memories)
-        mask = None if permutation_mask_BTT is None else permutation_mask_BTT[:, None]
-        if self.config.causal:
-            causal = causal_mask(T, T, ids_BT.device)
-            mask = causal if mask is None else mask & causal
-        contents = queries = None
-        if mask is not None:
-            contents = F.pad(mask | torch.eye(T, dtype=torch.bool, device=mask.device), (M, 0), value=True)
-            queries = F.pad(mask, (M, 0), value=True)
+        contents, queries = self._masks(ids_BT, permutation_mask_BTT, M)
         align, other = partial(relative_shift, num_keys=M + T), self._other_segment(ids_BT, M, segments_BT)
         content = Sight("content", align, contents, other_segment_B1TS=other)
         query = None
@@ -112,6 +105,20 @@ class XLNet(nn.Module):
             query = Sight("query", align, queries, other_segment_B1TS=other, mapping_BPT=target_mapping_BPT)
         distances = torch.arange(M + T, -T, -1, device=ids_BT.device)
         return self.output(self._read(ids_BT, distances, content, query, memories).output)
+
+    def _masks(
+        self, ids_BT: Tensor, permutation_mask_BTT: Tensor | None, M: int
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """What contents and queries may see of the memories, all of it, and of the text."""
+        T = ids_BT.shape[1]
+        mask = None if permutation_mask_BTT is None else permutation_mask_BTT[:, None]
+        if self.config.causal:
+            causal = causal_mask(T, T, ids_BT.device)
+            mask = causal if mask is None else mask & causal
+        if mask is None:
+            return None, None
+        contents = mask | torch.eye(T, dtype=torch.bool, device=mask.device)
+        return F.pad(contents, (M, 0), value=True), F.pad(mask, (M, 0), value=True)
 
     def predict(
         self,
@@ -135,7 +142,7 @@ class XLNet(nn.Module):
         return self._read(ids_BT, distances, content, query, memories).output
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
-        """What the output layer is applied to, to predict the token behind each from those up to it.
+        """What the output layer is applied to, to predict the token after each from those up to it.
 
         That is the order from left to right. A document sees nothing of the others.
         """

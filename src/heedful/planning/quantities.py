@@ -10,12 +10,17 @@ LETTERS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15
 UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def amount(text: str, what: str) -> float:
-    """`80G`, `300B` or `1.5e12` as a number above 0; `what` names it in an error."""
+def amount(text: str, what: str, lowest: float = 0.0, largest: float = float("inf")) -> float:
+    """`80G`, `300B` or `1.5e12` as a number above 0 and within limits; `what` names it in an error."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?)\s*([kmgbtp]?)", text.strip().lower())
     value = float(match[1]) * LETTERS[match[2].upper()] if match else 0.0
     if not 0 < value < float("inf"):
         raise UserError(f"{what} is {text!r}: write it as a number above 0 with a letter, such as 80G, 300B or 400T")
+    if not lowest <= value <= largest:
+        raise UserError(
+            f"{what} is {text!r}, but must be between {shown(lowest)} and {shown(largest)}: "
+            "write it with a letter, such as 80G, 300B or 400T"
+        )
     return value
 
 

@@ -33,7 +33,7 @@ class BucketedBatches:
     ) -> None:
         assert len(source_lengths) == len(target_lengths), (len(source_lengths), len(target_lengths))
         if tokens_per_batch < 1:
-            raise UserError(f"A batch of {tokens_per_batch} tokens holds nothing: give at least 1.")
+            raise UserError(f"a batch of {tokens_per_batch} tokens holds nothing: give at least 1")
         self._budget, self._seed, self._mixture = tokens_per_batch, seed, mixture
         # Target lengths rise; source lengths rise and fall by turns, so that they do not jump from the
         # longest to the shortest where the target length changes.
@@ -139,7 +139,7 @@ class EpochBatches(_Batches):
 
 
 class EvenBatches(_Batches):
-    """Examples in an order that is known, by batches of so many; the last one may have fewer."""
+    """Examples in an order that is known, by batches of this many; the last one may have fewer."""
 
     def __init__(self, order: Indices, size: int) -> None:
         self._order, self._size = order, size

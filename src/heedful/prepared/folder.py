@@ -18,7 +18,7 @@ from heedful.prepared.progress import ThrottledProgress
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.tokenizer import Tokenizer
 
-FILES_CHANGED = "A file of the corpus changed while it was being read: start again."
+FILES_CHANGED = "a file of the corpus changed while it was being read: start again"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Expected:
 class PreparedFolder:
     """A folder of prepared files, the key of what they were made from, what is known of them, and their report.
 
-    `remark` says why files that were there have been prepared anew, if they were damaged.
+    `remark` says why files that were there have been prepared again, if they were damaged.
     """
 
     path: Path
@@ -140,9 +140,9 @@ def prepare_once(
         _complete(partial, {**layout.header, "key": key, layout.name: facts})
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    remark = damage and f"the prepared data in {prepared} is damaged ({damage}): it was made anew"
+    remark = damage and f"the prepared data in {prepared} is damaged ({damage}): it was prepared again"
     if meta is not None and meta["key"] != key:
-        remark = f"the data in {prepared} had been prepared from other files, or otherwise: it was made anew"
+        remark = f"the data in {prepared} was prepared from other files or settings: it was prepared again"
     return PreparedFolder(prepared, key, facts, report, remark)
 
 

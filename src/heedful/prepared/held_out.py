@@ -35,14 +35,14 @@ def content_keys(contents: Iterable[bytes]) -> Keys:
 def held_out_keys(keys: Keys, share: float) -> Keys:
     """The keys of the sources to hold out, given those of all distinct examples: the smallest, until there are enough.
 
-    All examples of a source go together, so that none of its translations is seen in training. A source with so many
+    All examples of a source go together, so that none of its translations is seen in training. A source with this many
     translations that it would fill a quarter of the held-out part is passed over as long as there are others.
     """
     sources, counts = np.unique(keys, return_counts=True)
     if len(sources) < 2:
         raise UserError(
-            "The training files hold a single distinct source line, so that none can be held out for "
-            "validation: give more lines, or validation files."
+            "the training files hold a single distinct source line, so none can be held out for "
+            "validation: give more lines, or validation files"
         )
     wanted = min(MAX_HELD_OUT, max(1, round(share * len(keys))))
     most = max(1, wanted // 4)
@@ -87,7 +87,7 @@ def _documents_by_digest(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, 
 
 
 def _end_of_text(parts: Iterable[TextPart], border: int) -> Iterator[tuple[TextPart, bool]]:
-    """What comes after so many characters; the border moves back to the start of its line, if its part has one."""
+    """What comes after this many characters; the border moves back to the start of its line, if its part has one."""
     before = 0
     for part in parts:
         place = border - before

@@ -25,7 +25,7 @@ def mapped_array(path: Path) -> npt.NDArray[Any]:
 
 
 class ResidentPages:
-    """Gives the pages of mapped arrays back to the system after so many rows were read from them.
+    """Gives the pages of mapped arrays back to the system after this many rows were read from them.
 
     Without that, a process that reads at random has, in time, all of a corpus among its resident memory. The pages stay
     in the system's cache, from which they are mapped again.

@@ -1,4 +1,4 @@
-"""How preparation that takes long tells that it goes on."""
+"""How a long preparation shows that it is going on."""
 
 import time
 from typing import Protocol

@@ -6,7 +6,7 @@ FEW_CHARACTERS = 50_000
 
 
 def warning_of_few(count: int, what: str, enough: int = FEW_EXAMPLES) -> list[str]:
-    """A line that warns of so many training examples, if they are few."""
+    """A line that warns of this many training examples, if they are few."""
     if count >= enough:
         return []
     return [f"warning: only {count:,} {what} to train on: with fewer than {enough:,} a model learns little but them"]

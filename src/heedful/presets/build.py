@@ -19,14 +19,14 @@ from heedful.settings.vision import VisionConfig
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name."""
+    """The preset with that name."""
     if name not in PRESETS:
         raise UserError(f"unknown preset {name!r}: {nearest(name, list(PRESETS))}")
     return PRESETS[name]()
 
 
 def build(name: str, **settings: Any) -> nn.Module:
-    """A fresh model of a preset, with settings of one's own: `build("translation_base", vocabulary_size=37000)`."""
+    """A new model from a preset, with settings of your own: `build("translation_base", vocabulary_size=37000)`."""
     found = preset(name)
     config = from_dict(FAMILY_SETTINGS[found.family], merge(given_settings(found)["model"], settings))
     if isinstance(config, VisionConfig) and config.num_classes is None:

@@ -6,7 +6,7 @@ from heedful.presets.preset import Settings
 
 
 def paper_recipe(average: int) -> Settings:
-    """The recipe of the paper (5.3, 5.4, 6.1), with the mean of so many checkpoints."""
+    """The recipe of the paper (5.3, 5.4, 6.1), with the mean of this many checkpoints."""
     return {
         "schedule": {"kind": "inverse_square_root", "warmup_steps": 4000},
         "optimizer": {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0, "clip_norm": 0.0},

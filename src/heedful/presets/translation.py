@@ -42,7 +42,7 @@ def translation_100b() -> Preset:
 
     Width, heads and feed-forward network are those of GPT-3 175B, which are known to train and are multiples of
     the degrees of tensor parallelism that a machine has. The encoder has most of the layers, as it reads a sentence
-    once, while the decoder runs anew for every token that it writes (Kasai et al., 2021). Its vocabulary is as
+    once, while the decoder runs again for every token that it writes (Kasai et al., 2021). Its vocabulary is as
     large as that of a model of 200 languages (NLLB Team, 2022), and its context is long enough for paragraphs.
     """
     model = _translation(12288, 36, 96, 49152, "pre", 0.1)

@@ -15,7 +15,7 @@ from heedful.text.special_tokens import SpecialTokens
 class DecoderOnlyConfig:
     """The settings of a decoder-only model; `max_length` is its context.
 
-    The vocabulary's size is that of the tokenizer, and None until that is there.
+    The vocabulary's size is that of the tokenizer, and None until there is one.
     """
 
     vocabulary_size: int | None = None

@@ -13,9 +13,9 @@ from heedful.text.special_tokens import SpecialTokens
 
 @dataclass(frozen=True)
 class EncoderDecoderConfig:
-    """The settings of an encoder-decoder; `max_length` is that of the longest sequence in training.
+    """The settings of an encoder-decoder; `max_length` is the length of the longest sequence in training.
 
-    The vocabulary's size is that of the tokenizer, and None until that is there.
+    The vocabulary's size is that of the tokenizer, and None until there is one.
     """
 
     vocabulary_size: int | None = None

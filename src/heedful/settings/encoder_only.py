@@ -41,14 +41,14 @@ class VectorConfig:
 
 @dataclass(frozen=True)
 class EncoderOnlyConfig:
-    """The settings of an encoder-only model; `max_length` counts the special tokens too.
+    """The settings of an encoder-only model; `max_length` includes the special tokens.
 
     The `head` answers with the token behind each mask, the class of a text, or the tag of each token. A text as a whole
-    is its class token or the mean of all its tokens (`pooling`), behind BERT's dense layer if there is a `pooler`,
-    which heads that look at tokens do without.
-    With a `convolution` over so many tokens before the first block, short phrases are learned from fewer texts.
-    In training, but not of masked tokens, the share `token_dropout` of all tokens is replaced by the mask token.
-    The vocabulary's size is that of the tokenizer, and None until that is there.
+    is represented by its class token or by the mean of all its tokens (`pooling`), after BERT's dense layer if there is
+    a `pooler`, which heads that look at tokens do without. With a `convolution` over that many tokens before the first
+    block, short phrases are learned from fewer texts. In training, except for masked tokens, the share `token_dropout`
+    of all tokens is replaced by the mask token. The vocabulary's size is that of the tokenizer, and None until there is
+    one.
     """
 
     vocabulary_size: int | None = None

@@ -17,7 +17,7 @@ GlobalScoring = Literal["additive", "general", "dot"]
 
 @dataclass(frozen=True)
 class RecurrentStackConfig:
-    """The settings of a stack of recurrent layers; dropout comes behind each, and all but the first are residual."""
+    """The settings of a stack of recurrent layers; dropout comes after each, and all but the first are residual."""
 
     num_layers: int = 2
     dropout: float = 0.2

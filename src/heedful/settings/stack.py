@@ -16,8 +16,8 @@ from heedful.settings.positions import traits_of
 class StackConfig:
     """The settings of a stack of blocks.
 
-    `norm` is where a block normalises, `norm_kind` how. With a `local_window`, every second layer, from the
-    second on, sees only positions fewer than so many away, as in GPT-3.
+    `norm` says where a block normalises, `norm_kind` how. With a `local_window`, every second layer, starting with the
+    second, sees only positions that are closer than that many, as in GPT-3.
     """
 
     num_layers: int = 6

@@ -58,12 +58,12 @@ class ScalingConfig:
 
 @dataclass(frozen=True)
 class VisionConfig:
-    """The settings of a vision model; sizes are (height, width), or (frames, height, width) of a video.
+    """The settings of a vision model; sizes are (height, width), or (frames, height, width) for a video.
 
-    With a `convolution` over so many patches along each axis before the first block, edges and textures are learned
+    With a `convolution` over that many patches along each axis before the first block, edges and textures are learned
     from fewer images. Such a model keeps its sense of scale on a finer grid: what a patch sees, and how far its
-    neighbours are, stays as large a share of the image as on the `convolution_grid` (else that of its own images). The
-    number of classes is that of the data; without any, the model gives what its head would be applied to.
+    neighbours are, remains the same share of the image as on the `convolution_grid` (or else on the grid of its own
+    images). The number of classes is that of the data; without any, the model gives what its head would be applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)

@@ -82,5 +82,5 @@ class XLNetConfig:
         return f"{layers}, context {self.max_length:,}, memory {self.memory_length:,}"
 
     def activation_bytes(self) -> int:
-        """Bytes that one token needs in training; written-out attention keeps about 6 rows of scores a head."""
+        """Bytes that one token needs in training; written-out attention keeps about 6 rows of scores per head."""
         return self.stack.activation_bytes(self.width, 6 * self.max_length, 2)

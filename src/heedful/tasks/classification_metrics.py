@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,19 @@ class Confused:
 
 
 @dataclass(frozen=True)
+class UnknownLabel:
+    """A label of a test set that the model does not know, how often it is there, and where first."""
+
+    label: str
+    count: int
+    first: str
+
+
+@dataclass(frozen=True)
 class LabelEvaluation:
     """Scores of a test set; averages are over labels that occur in it or were answered.
 
+    `labels` are those that the model knows, then the `unknown` ones, which are always wrong.
     `confusion` says how often each label (row) was taken for each label (column), unless there are too many of them.
     """
 
@@ -76,6 +86,7 @@ class LabelEvaluation:
     weighted_average: Scores
     most_confused: list[Confused]
     entities: EntityEvaluation | None = None
+    unknown: list[UnknownLabel] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class EntityEvaluation:
 
 
 def scores(right: int, answered: int, count: int) -> Scores:
-    """The scores of so many right ones among those that were answered, and among those that there are."""
+    """The scores of this many right ones among those that were answered, and among those that there are."""
     total = answered + count
     return Scores(
         right / answered if answered else 0.0,

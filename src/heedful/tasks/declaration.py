@@ -1,4 +1,4 @@
-"""What a task tells of itself, without torch: how it is trained, measured, used, served and shown."""
+"""What a task declares, without torch: how it is trained, measured, used, served and shown."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ class Option:
     is_flag: bool = False
 
 
-ENCODING = Option(("--encoding",), "Of the text files, such as iso-8859-1; by default utf-8, or by their mark.", "NAME")
+ENCODING = Option(
+    ("--encoding",),
+    "The encoding of the text files, such as iso-8859-1; by default utf-8, or what their byte order mark says.",
+    "NAME",
+)
 ROWS = (
     Option(("--columns",), "Which columns to read, by number or name: 2,1 or label,text.", "LIST"),
     Option(("--header/--no-header",), "Whether the first row names the columns.", None),
-    Option(("--delimiter",), "Between columns: tab, comma, semicolon, pipe, space, or a sign.", "SIGN"),
+    Option(("--delimiter",), "What separates columns: tab, comma, semicolon, pipe, space, or a character.", "SIGN"),
 )
 WEIGHTS = Option(
     ("--weights",),

@@ -67,8 +67,8 @@ def check_weights(weights: int) -> int:
     """So many attention weights, if they are not too many."""
     if weights > MOST_WEIGHTS:
         raise UserError(
-            f"there are {weights:,} attention weights: the server gives {MOST_WEIGHTS:,}: ask for something shorter, "
-            "or look into it with `heedful inspect`"
+            f"there are {weights:,} attention weights, and the server gives at most {MOST_WEIGHTS:,}: send something "
+            "shorter, or look into it with `heedful inspect`"
         )
     return weights
 
@@ -78,7 +78,9 @@ def num_patches(pipeline: Any, options: dict[str, Any]) -> int:
     given = options["resolution"]
     patches = int(pipeline.num_patches(pipeline.size(tuple(given) if isinstance(given, list) else given)))
     if given is not None and patches > MOST_PATCHES:
-        raise UserError(f"at this resolution an image has {patches:,} patches: the server takes {MOST_PATCHES:,}")
+        raise UserError(
+            f"at this resolution an image has {patches:,} patches, and the server takes at most {MOST_PATCHES:,}"
+        )
     return patches
 
 

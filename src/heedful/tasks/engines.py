@@ -7,10 +7,10 @@ from typing import Any, Literal
 from heedful.core.library import instruction_set, why_not_built
 from heedful.core.model import CoreModel, runs_family
 from heedful.errors import UserError
-from heedful.files import file_version
 from heedful.machine.devices import device_type, hold_to_one_thread
 from heedful.machine.torch_needed import has_torch, torch_missing
-from heedful.model_folder import WEIGHTS, ModelConfig
+from heedful.model_folder import ModelConfig
+from heedful.weights_index import weights_version
 
 
 def why_not_core(config: ModelConfig, device: str = "auto") -> str | None:
@@ -57,7 +57,7 @@ def torch_network(pipeline: Any) -> Any:
         from heedful.tasks.loading import load
 
         loaded = load(network.folder, "cpu", network.asked_length, engine="torch").model
-        if file_version((network.folder / WEIGHTS).stat()) != network.version:
-            raise UserError(f"the model in {network.folder} was replaced since it was loaded: load it again")
+        if weights_version(network.folder) != network.version:
+            raise UserError(f"the model in {network.folder} has been replaced since it was loaded: load it again")
         network.torch_network = loaded
     return network.torch_network

@@ -1,4 +1,4 @@
-"""Texts as Python users give them, one or several: what is not text is told in words."""
+"""Texts as Python users give them, one or several; what is not text is refused in words."""
 
 from __future__ import annotations
 

@@ -20,6 +20,9 @@ def label_lines(result: LabelEvaluation) -> list[str]:
     lines = ["", *_score_table("label", result.per_label, averages)]
     if result.entities is not None:
         lines += ["", *_entity_lines(result.entities)]
+    if result.unknown:
+        unknown = sum(each.count for each in result.unknown)
+        lines += ["", f"labels unknown to the model, counted as wrong: {unknown:,}"]
     return lines + confusion_lines(result)
 
 

@@ -46,11 +46,11 @@ def load(
 ) -> Pipeline:
     """Load a model folder; `max_length` makes it take longer texts in one piece than it was trained with.
 
-    For that, sinusoidal positions extend, learned ones are interpolated and rotary ones rescaled; biases by distance
-    have no limit. The `engine` is heedful's own ("core"), which needs no torch, wherever it can do what is asked
-    ("auto"), and otherwise "torch"; with "torch" the pipeline's `model` is a module. With the precision `int8` a model
-    computes with weights of 8 bits: faster on a CPU, and a little less exact. With `shortlist` a translation model
-    uses that of its folder (see `heedful shortlist`).
+    For that, sinusoidal positions are extended, learned ones interpolated and rotary ones rescaled; biases by distance
+    have no limit. The `engine` "core" is heedful's own, which needs no torch; "auto" takes it wherever it can do what
+    you ask, and otherwise "torch". With "torch" the pipeline's `model` is a module. With the precision `int8` a model
+    computes with 8-bit weights: faster on a CPU, and a little less exact. With `shortlist` a translation model uses the
+    shortlist in its folder (see `heedful shortlist`).
     """
     computing = Computing(device, engine, precision)
     return _load(path, computing, max_length, shortlist=shortlist)
@@ -120,7 +120,7 @@ def _load_torch(
     loaded = load_model_folder(folder, shared=shared)
     if max_length is not None:
         if not hasattr(loaded.network, "resize_positions"):
-            raise UserError(f"{folder} takes no text, for which max_length would be: give classify its resolution")
+            raise UserError(f"{folder} takes images, and max_length is for text: give classify a resolution instead")
         loaded.network.resize_positions(max_length)
     loaded.network.to(choose_device(computing.device))
     if shortlist:

@@ -117,4 +117,4 @@ def patches_of(pipeline: Any) -> Patches | None:
 def refuse_patched(network: Any) -> None:
     """Raise a UserError where attention alone is asked for, which another view records."""
     if isinstance(network, PatchedNetwork):
-        raise UserError("`attention` does not know of patches: take `trace`, which has all weights, inside the block")
+        raise UserError("`attention` ignores patches: use `trace` inside the block, which has all weights")

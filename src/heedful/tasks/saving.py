@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import heedful
-from heedful.config import shown
+from heedful.config import require_whole, shown
 from heedful.core.model import CoreModel
 from heedful.errors import UserError
 from heedful.files import is_run, new_folder
 from heedful.machine.torch_needed import needs_torch
-from heedful.model_folder import WEIGHTS, LoadedModel, ModelConfig, model_card, save_model_folder
+from heedful.model_folder import LoadedModel, ModelConfig, model_card, save_model_folder
 from heedful.storage import TEMPORARY, writing
 from heedful.tasks.described import Described
 from heedful.tasks.loading import load
 from heedful.tasks.registry import all_tasks
 from heedful.text.tokenizer import Tokenizer
+from heedful.weights_writer import LARGEST_SHARD, SHARD_BYTES, move_weights
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,15 +38,18 @@ def save(
     labels: Sequence[str] = (),
     source_language: str | None = None,
     target_language: str | None = None,
+    shard_bytes: int = SHARD_BYTES,
 ) -> None:
     """Write a model folder, of a pipeline that `load` gave (with the engine "torch") or of a model that `build` made.
 
     A pipeline brings its tokenizer, labels and languages; a model needs a tokenizer if it takes text, and the labels of
     its classes if it has any. The folder must be new or empty, or hold the same model, whose weights are then replaced.
-    If something is wrong, such as a weight that is NaN, the folder is left as it was.
+    If something is wrong, such as a weight that is NaN, the folder is left as it was. Weights of more than
+    `shard_bytes` are written into several numbered files.
     """
     if not isinstance(folder, str | os.PathLike) or not str(folder):
         raise UserError(f"the folder is {shown(folder)}, but must be the path of a folder")
+    require_whole(shard_bytes, "shard_bytes", 1, LARGEST_SHARD)
     out = Path(folder)
     given = (tokenizer, tuple(labels), source_language, target_language)
     if isinstance(model, Described):
@@ -56,10 +60,10 @@ def save(
         found = _of_network(model, *given)
     _check_place(out)
     if out.is_dir() and any(out.iterdir()):
-        _update(out, found)
+        _update(out, found, shard_bytes)
         return
     with new_folder(out) as place:
-        _write(place, out, found)
+        _write(place, out, found, shard_bytes)
 
 
 def _of_pipeline(pipeline: Described) -> LoadedModel:
@@ -88,7 +92,7 @@ def _of_network(
     tasks = {each.head: name for name, each in all_tasks().items() if family in each.families}
     task = tasks.get(head) or tasks[None]
     if tokenizer is None and family != "vision":
-        raise UserError("a model that takes text is of no use without its tokenizer: give tokenizer=...")
+        raise UserError("a model that takes text cannot be used without its tokenizer: give tokenizer=...")
     config = ModelConfig(
         family,
         task,
@@ -104,10 +108,10 @@ def _check_place(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder")
     if is_run(out / "run"):
-        raise UserError(f"{out} holds a training run, which would go on with other weights: choose another folder")
+        raise UserError(f"{out} holds a training run, which would continue with other weights: choose another folder")
 
 
-def _write(place: Path, out: Path, model: LoadedModel) -> None:
+def _write(place: Path, out: Path, model: LoadedModel, shard_bytes: int) -> None:
     """Write the files of a model that is to be called `out`, and load them."""
     from heedful.layers.int8_linear import Int8Linear
     from heedful.models.families import FAMILIES
@@ -123,21 +127,21 @@ def _write(place: Path, out: Path, model: LoadedModel) -> None:
     check_finite(tensors)
     what = f"Written by heedful.save of heedful {heedful.__version__}."
     card = model_card(out.name, what, f"heedful info {out.name}", config.model.summary(), {})
-    save_model_folder(place, network, model.tokenizer, config, card)
+    save_model_folder(place, network, model.tokenizer, config, card, shard_bytes)
     try:
         load(place, "cpu", engine="torch")
     except UserError as error:
         raise UserError(str(error).replace(str(place), str(out))) from None
 
 
-def _update(out: Path, model: LoadedModel) -> None:
+def _update(out: Path, model: LoadedModel, shard_bytes: int) -> None:
     """Replace the weights in the folder of the same model, in one step."""
     with writing(out), tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out.parent) as inside:
         place = Path(inside, "folder")
-        _write(place, out, model)
+        _write(place, out, model, shard_bytes)
         for name in ("config.json", "tokenizer.json"):
             old, new = ((each / name).read_bytes() if (each / name).is_file() else b"" for each in (out, place))
             if old != new:
                 raise UserError(f"{out} holds something else, by its {name}: choose a folder that is new or empty")
-        for name in ("README.md", WEIGHTS):
-            (place / name).replace(out / name)
+        (place / "README.md").replace(out / "README.md")
+        move_weights(place, out)

@@ -14,6 +14,7 @@ from heedful.errors import UserError
 from heedful.model_folder import ModelConfig, check_model_folder, check_weights, load_model_folder, load_tokenizer
 from heedful.models.weight_transfer import transfer_weights
 from heedful.text.tokenizer import Tokenizer
+from heedful.weights_index import WEIGHTS, weights_files
 
 # Weights that know something already are to change slowly; times the width: 5e-5 for BERT base.
 FINE_TUNING_RATE = 0.04
@@ -74,7 +75,9 @@ class StartingTextModel(StartingModel):
 
     def message(self, head: str | None = None) -> str:
         """What is taken over, in words."""
-        which = "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts afresh"
+        which = (
+            "all weights" if self.keeps_head(head) else "all weights but those of the head, which starts from scratch"
+        )
         return f"starting from {self.folder}: its tokenizer and {which}"
 
     def copy_for(self, model: nn.Module, head: str | None = None) -> None:
@@ -85,9 +88,11 @@ class StartingTextModel(StartingModel):
 def content_digest(folder: Path) -> str:
     """A key of the weights and the vocabulary in a model folder, wherever it lies."""
     digest = blake2b(digest_size=16)
-    for file in (folder / "model.safetensors", folder / "tokenizer.json"):
+    # The names of shards change with every save.
+    named = [(WEIGHTS, file) for file in weights_files(folder)] + [("tokenizer.json", folder / "tokenizer.json")]
+    for name, file in named:
         if file.is_file():
-            digest.update(file.name.encode())
+            digest.update(name.encode())
             with file.open("rb") as content:
                 while block := content.read(_BLOCK):
                     digest.update(block)

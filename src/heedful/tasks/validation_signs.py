@@ -1,4 +1,4 @@
-"""What a validation tells of a model's health: how alike its answers are, and what its inputs are worth to it."""
+"""What a validation says about a model's health: how alike its answers are, and what its inputs are worth to it."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def corpus_files(patterns: Sequence[str], spool_folder: Path, encoding: str | No
     """The files that names and patterns stand for; what can be read only once is copied into a folder."""
     files = spooled_files((CorpusFile(name, Path(name), encoding) for name in expand_files(patterns)), spool_folder)
     if not files:
-        raise UserError("No files were given: name at least one text file.")
+        raise UserError("no files were given: name at least one text file")
     return files
 
 

@@ -147,11 +147,11 @@ class IsUtf8Error(UserError):
     """A file is valid UTF-8, though another encoding was named."""
 
     def __init__(self, name: str | Path, encoding: str) -> None:
-        super().__init__(f"{name} is valid UTF-8, but is to be read as {encoding}: leave --encoding out")
+        super().__init__(f"{name} is valid UTF-8, not {encoding}: leave --encoding out")
 
 
 def _is_of_single_bytes(encoding: str) -> bool:
-    """Whether every byte is a character of its own in an encoding, so that nothing in it tells it from UTF-8."""
+    """Whether every byte is a character in an encoding, so that nothing distinguishes its text from UTF-8."""
     return len(bytes(range(256)).decode(encoding, "replace")) == 256
 
 
@@ -194,7 +194,9 @@ class Utf8Check:
 def _refuse_other_files(start: bytes, name: str | Path) -> None:
     for pattern, what in _NOT_TEXT_STARTS:
         if pattern.match(start):
-            raise UserError(f"{name} is {what}, not a text file: give plain text, which may be packed as .gz or .xz")
+            raise UserError(
+                f"{name} is {what}, not a text file: give plain text, which may be compressed as .gz or .xz"
+            )
 
 
 class LineCensus:

@@ -22,6 +22,8 @@ _JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 _LINES_LOOKED_AT = 100
 # A label that no text begins with: COARSE:fine of TREC, or __label__name of fastText.
 _LEADING_LABEL = re.compile(r"([A-Za-z_]+:[A-Za-z_]+|__label__\S+)[ \t]+\S")
+# Of the first lines, so many have the columns that words between spaces are known by; others may be broken.
+_WORDS_SHARE = 0.9
 
 # The columns of CoNLL-U; the number of a word may be a range, or that of an empty node.
 _CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -131,10 +133,12 @@ class _Search:
         blank = RowLayout(kind, separator, takes_rest=takes_rest)
         first = split_cells(self.lines[0], blank)
         header, columns = self._columns(first, blank)
-        if by_words and self.options.columns is None:
-            columns = (0, len(first) - 1)  # what is to be learned comes last, as in the files of CoNLL
-        columns = columns[:2] if takes_rest else columns
-        layout = replace(blank, header=header, columns=columns, cells=len(first) if by_words else None)
+        cells = self._usual_number_of_words() if by_words else None
+        if cells and self.options.columns is None:
+            columns = (0, cells - 1)  # what is to be learned comes last, as in the files of CoNLL
+        marked_labels = takes_rest and self.options.separator() is None
+        columns = (0, 1) if marked_labels else columns[:2] if takes_rest else columns
+        layout = replace(blank, header=header, columns=columns, cells=cells)
         counted = Counter(len(row) for row in self._rows(layout))
         needed = max(columns[: self.wanted.needed])
         if self.options.are_numbers and needed >= max(len(first), *counted):
@@ -150,7 +154,13 @@ class _Search:
             width=self._width(layout, len(first), counted),
             stops=not self.options.are_numbers,
             comments=self.wanted.spaces == "words",
+            marked_labels=marked_labels,
         )
+
+    def _usual_number_of_words(self) -> int:
+        """Words of most lines, or of the first one if it has as many as any."""
+        counted = Counter(len(line.split()) for line in self.lines)
+        return counted.most_common(1)[0][0]
 
     def _rows(self, layout: RowLayout) -> list[list[str]]:
         """The first rows, but a last one of CSV that may be cut."""
@@ -187,9 +197,9 @@ class _Search:
         if 2 * sum("\t" in line for line in self.lines) >= len(self.lines):
             return "\t"
         fields = [len(line.split()) for line in self.lines]
-        if self.wanted.spaces == "words" and min(fields) >= 2:
+        if self.wanted.spaces == "words" and sum(each >= 2 for each in fields) >= _WORDS_SHARE * len(fields):
             return " "
-        if self.wanted.spaces == "label" and all(_LEADING_LABEL.match(line) for line in self.lines):
+        if self._marked_labels():
             return " "
         for separator in ",;":
             if self.wanted.placed(split_cells(self.lines[0], RowLayout("csv", separator))) is not None:
@@ -197,6 +207,11 @@ class _Search:
         if self.options.columns is not None or any("\t" in line for line in self.lines):
             return "\t"
         raise self.unexpected()
+
+    def _marked_labels(self) -> bool:
+        """Whether most lines begin with a label that no text begins with."""
+        labelled = sum(_LEADING_LABEL.match(line) is not None for line in self.lines)
+        return self.wanted.spaces == "label" and 2 * labelled > len(self.lines)
 
     def _columns(self, first: list[str], layout: RowLayout) -> tuple[bool, tuple[int, ...]]:
         """Whether the first line is a header, and where the columns are."""

@@ -31,6 +31,8 @@ class RowLayout:
     stops: bool = field(default=True, compare=False)
     # Whether a line that begins with # and is not a row is a comment.
     comments: bool = field(default=False, compare=False)
+    # Whether the layout was recognised by labels that no text begins with: a line without one lacks its label.
+    marked_labels: bool = field(default=False, compare=False)
 
     @property
     def present(self) -> tuple[int | str, ...]:
@@ -43,7 +45,7 @@ class RowLayout:
         """All by which two readings of a file may differ."""
         content = asdict(self)
         # The content of the file says these; what was added later is left out where it changes nothing.
-        for name in ("width", "stops", "comments", *(() if self.is_conllu else ("is_conllu",))):
+        for name in ("width", "stops", "comments", "marked_labels", *(() if self.is_conllu else ("is_conllu",))):
             del content[name]
         return content
 
@@ -63,9 +65,10 @@ class RowLayout:
 
     def split(self, line: bytes) -> list[bytes]:
         """The cells of a line of a plain table, all that are wanted and perhaps one that is too many."""
-        if self.delimiter == " ":
-            return line.split(None, 1) if self.takes_rest else line.split()
-        return line.split(*self._splitting)
+        if self.delimiter != " ":
+            return line.split(*self._splitting)
+        cells = line.split(None, 1) if self.takes_rest else line.split()
+        return [] if self.marked_labels and not is_marked_label(cells[0]) else cells
 
     @cached_property
     def _splitting(self) -> tuple[bytes, int]:
@@ -77,6 +80,11 @@ class RowLayout:
         if self.width is None or len(cells) == self.width:
             return False
         return len(cells) < self.width or any(cell.strip() for cell in cells[self.width :])
+
+
+def is_marked_label(word: bytes) -> bool:
+    """Whether a word is a label that no text begins with: COARSE:fine of TREC, or __label__name of fastText."""
+    return b":" in word[1:-1] or word.startswith(b"__label__")
 
 
 def read_as(layouts: Mapping[str, RowLayout], wanted: WantedColumns) -> list[str]:

@@ -32,7 +32,9 @@ class RowOptions:
             return None
         found = _DELIMITERS.get(self.delimiter.lower(), self.delimiter)
         if len(found) != 1 or found in '"\r\n' or found.isalnum():
-            raise UserError(f"--delimiter {self.delimiter!r}: expected tab, comma, semicolon, pipe, space or one sign")
+            raise UserError(
+                f"--delimiter {self.delimiter!r}: expected tab, comma, semicolon, pipe, space or one character"
+            )
         return found
 
     def column_names(self) -> list[str] | None:

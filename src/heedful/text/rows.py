@@ -21,7 +21,7 @@ COMMENT = "comment"
 _WORD_NUMBER = re.compile(rb"\d+")
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """The wanted cells of a row, as far as it has them, without line breaks; and the line that it begins on.
 
     `fault` says why a row is to be left out that has no cells for another reason.
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     fault: str | None = None
 
 
-def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
+def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
     """All rows of a file but its header; blank lines are rows without cells.
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
@@ -49,24 +49,24 @@ def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[Row]:
     census.finish()
 
 
-def _plain_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
+def _plain_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
     numbers = count(1)
     for lines in file.line_blocks():
         for raw, number in zip(lines, numbers, strict=False):
             over_long = len(raw) > MAX_LINE_BYTES
             raw = raw[:MAX_LINE_BYTES]
             if not raw.strip():
-                yield Row(number, [], is_blank=True)
+                yield TableRow(number, [], is_blank=True)
                 continue
             cells = layout.split(raw)
             if layout.comments and raw.startswith(b"#") and layout.is_odd(cells):
                 if not layout.is_conllu:
-                    yield Row(number, [], fault=COMMENT)
+                    yield TableRow(number, [], fault=COMMENT)
             elif over_long or not layout.is_conllu or layout.is_odd(cells) or _WORD_NUMBER.fullmatch(cells[0]):
                 yield _row(number, cells, layout, census, over_long)
 
 
-def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensus, over_long: bool = False) -> Row:
+def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensus, over_long: bool = False) -> TableRow:
     """The row of some cells: those in the wanted columns, until one is missing."""
     chosen = []
     for column in layout.columns:
@@ -77,10 +77,14 @@ def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensu
     odd = layout.is_odd(cells) and not over_long
     census.look(number, cells, odd)
     # A row that lacks what is needed is known by that.
-    return Row(number, [], fault=OTHER_COLUMNS) if odd and len(chosen) >= 2 else Row(number, chosen, False, over_long)
+    return (
+        TableRow(number, [], fault=OTHER_COLUMNS)
+        if odd and len(chosen) >= 2
+        else TableRow(number, chosen, False, over_long)
+    )
 
 
-def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
+def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
     over_long: list[int] = []
 
     def lines() -> Iterator[str]:
@@ -107,41 +111,41 @@ def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iter
             ) from None
         if over_long:
             over_long.clear()
-            yield Row(first, [], is_over_long=True)
+            yield TableRow(first, [], is_over_long=True)
         elif not any(cell.strip() for cell in cells):
-            yield Row(first, [], is_blank=True)
+            yield TableRow(first, [], is_blank=True)
         else:
             raw = [cell.replace("\n", "\r").encode("utf-8", "surrogateescape") for cell in cells]
             yield _row(first, raw, layout, census)
 
 
-def _json_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[Row]:
+def _json_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
     number = 0
     for lines in file.line_blocks():
         for raw in lines:
             number += 1
             if len(raw) > MAX_LINE_BYTES:
-                yield Row(number, [], is_over_long=True)
+                yield TableRow(number, [], is_over_long=True)
             elif not raw.strip():
-                yield Row(number, [], is_blank=True)
+                yield TableRow(number, [], is_blank=True)
             else:
                 yield from _rows_of_object(number, raw, layout)
 
 
-def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[Row]:
+def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[TableRow]:
     """The row of an object; of one that holds lists, as sentences of words and tags do, a row per place and a blank."""
     try:
         content = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
-        yield Row(number, [], fault=NOT_JSON)
+        yield TableRow(number, [], fault=NOT_JSON)
         return
     values = [_value(content, str(column)) for column in layout.columns]
     if values and all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1:
         for together in zip(*values, strict=True):
-            yield Row(number, _cells(list(together)))
-        yield Row(number, [], is_blank=True)
+            yield TableRow(number, _cells(list(together)))
+        yield TableRow(number, [], is_blank=True)
     else:
-        yield Row(number, _cells(values))
+        yield TableRow(number, _cells(values))
 
 
 def _value(content: Any, name: str) -> Any:

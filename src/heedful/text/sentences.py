@@ -18,8 +18,6 @@ _ANOTHER_WORD = "usually"
 _INITIAL = re.compile(r"(?:^|\s)[^\W\d_a-z]\.$")
 # The number of an item in a list belongs to what follows it.
 _ITEM = re.compile(r"^[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)\]]+$")
-# Half of a surrogate pair, which is not text, and which the splitter does not take.
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 # The splitter cuts right after a full stop; what closes there, tags, bold type, pictures, belongs to the sentence.
 _LEADING_CLOSER = re.compile(
@@ -66,7 +64,6 @@ def _spans_of(text: str, language: str | None) -> list[Span]:
     asked = _HALF_PAIR.sub("\ufffd", text)
     asked = _NUMBER.sub(lambda match: match[1] + "X" * len(match[2]), asked)
     asked = _COMMON_WORD.sub(lambda match: _ANOTHER_WORD[: len(match[0])], asked)
-    asked = _SURROGATE.sub("\ufffd", asked)
     parts: list[str] = sentencex.segment((language or "en").partition("-")[0].lower(), asked)
     if "".join(parts) != asked:  # never seen; but no character may be lost
         parts = [asked]

@@ -54,23 +54,25 @@ class Shortlist:
 
 
 def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Shortlist:
-    """The shortlist of a model folder, for a model with so many tokens, of which some are special."""
+    """The shortlist of a model folder, for a model with this many tokens, of which some are special."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     if not (folder / FILE).is_file():
-        raise UserError(f"{folder} has no shortlist: make one by heedful shortlist {folder} --source ... --target ...")
+        raise UserError(
+            f"{folder} has no shortlist: make one with heedful shortlist {folder} --source ... --target ..."
+        )
     try:
         _check_seal(folder)
         arrays = load_file(folder / FILE)
         found = Shortlist(arrays["frequent"], arrays["likely"], arrays["strengths"])
         _check_arrays(found)
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise UserError(f"{folder / FILE} is broken: {error}; make it again by heedful shortlist") from None
+        raise UserError(f"{folder / FILE} is broken: {error}; make it again with heedful shortlist") from None
     if len(found.likely_VE) != vocabulary or max(found.frequent_F.max(), found.likely_VE.max()) >= vocabulary:
-        raise UserError(f"{folder / FILE} is of another vocabulary: make it again by heedful shortlist")
+        raise UserError(f"{folder / FILE} belongs to another vocabulary: make it again with heedful shortlist")
     if reason := _wrong_tokens(found, special):
-        raise UserError(f"{folder / FILE} is broken: {reason}; make it again by heedful shortlist")
+        raise UserError(f"{folder / FILE} is broken: {reason}; make it again with heedful shortlist")
     return found
 
 
@@ -91,7 +93,7 @@ def _check_seal(folder: Path) -> None:
             raise ValueError("it does not have the checksum that was written with it")
     tokenizer, expected = _tokenizer_of(folder), metadata.get(OF_TOKENIZER)
     if expected is not None and (tokenizer is None or checksum_of(tokenizer) != expected):
-        raise UserError(f"{path} was made for another model: make it again by heedful shortlist")
+        raise UserError(f"{path} was made for another model: make it again with heedful shortlist")
 
 
 def _check_arrays(found: Shortlist) -> None:

@@ -58,13 +58,13 @@ def expand_files(patterns: Sequence[str]) -> list[str]:
             found = glob.glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob refuses absolute patterns)
             matches = sorted(match for match in found if not Path(match).is_dir())
             if not matches:
-                raise UserError(f"No file matches {pattern}: check the pattern and the folder.")
+                raise UserError(f"no file matches {pattern}: check the pattern and the folder")
             files.extend(matches)
         else:
-            raise UserError(f"There is no file {pattern}: check the name and the folder.")
+            raise UserError(f"there is no file {pattern}: check the name and the folder")
     for file in files:
         if Path(file).is_dir():
-            raise UserError(f"{file} is a folder: name a file, or a pattern such as {Path(file) / '*'}.")
+            raise UserError(f"{file} is a folder: name a file, or a pattern such as {Path(file) / '*'}")
     return files
 
 
@@ -112,7 +112,7 @@ def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
             while block := stream.read1(_BLOCK_BYTES):
                 yield block
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise UserError(f"{path} is damaged or cut short ({error}): copy or pack it again.") from error
+        raise UserError(f"{path} is damaged or cut short ({error}): copy or compress it again") from error
     except OSError as error:
         raise _unreadable(path, error) from error
 
@@ -128,7 +128,7 @@ def read_raw_blocks(path: str | Path) -> Iterator[bytes]:
 
 
 def _unreadable(path: str | Path, error: OSError) -> UserError:
-    return UserError(f"{path} cannot be read: {error.strerror or error}.")
+    return UserError(f"{path} cannot be read: {error.strerror or error}")
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
     with path.open("rb") as stream:
         start = stream.peek(max(map(len, PACKED_BEGINNINGS.values())))
         if not start.startswith(PACKED_BEGINNINGS.get(path.suffix, b"")):
-            raise UserError(f"{path} is named {path.suffix} but is not such a file: pack it again or rename it.")
+            raise UserError(f"{path} is named {path.suffix} but is not such a file: compress it again, or rename it")
         if start.startswith(PACKED_BEGINNINGS[".gz"]):
             with gzip.GzipFile(fileobj=stream) as unpacked:
                 yield unpacked
@@ -163,7 +163,7 @@ def spool(file: str, destination: Path) -> None:
                 with Path(file).open("rb") as pipe:
                     shutil.copyfileobj(pipe, copy)
     except OSError as error:
-        raise UserError(f"{file} cannot be copied to {destination}: {error.strerror or error}.") from error
+        raise UserError(f"{file} cannot be copied to {destination}: {error.strerror or error}") from error
 
 
 def language_from_name(name: str | Path) -> str | None:

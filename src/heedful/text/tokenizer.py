@@ -51,7 +51,7 @@ codecs.register_error(_BYTES_AS_LABELS, _label_bytes)
 
 
 def choose_vocabulary_size(num_characters: int) -> int:
-    """A vocabulary size for a corpus of so many characters, both languages counted together."""
+    """A vocabulary size for a corpus of this many characters, both languages counted together."""
     size = 5 * math.sqrt(num_characters / 5)
     return 8 * round(min(max(size, 400), 32_000) / 8)
 
@@ -71,6 +71,8 @@ class Tokenizer:
         # A vocabulary of characters is looked up directly, which is fifty times as fast.
         direct = special_tokens.unknown is not None and _is_of_characters(engine)
         self._characters: dict[str, int] = vocabulary if direct else {}
+        # What tokens stand for, as far as it has been asked: every translation tells of each of its own.
+        self._texts: dict[int, str] = {}
 
     @property
     def is_of_characters(self) -> bool:
@@ -96,8 +98,8 @@ class Tokenizer:
         special = [*SPECIAL_TOKENS, MASK_TOKEN] if mask else list(SPECIAL_TOKENS)
         if vocabulary_size < SMALLEST_VOCABULARY:
             raise UserError(
-                f"A vocabulary of {vocabulary_size} is too small: the bytes and the special tokens alone "
-                f"take {SMALLEST_VOCABULARY}."
+                f"a vocabulary of {vocabulary_size} is too small: the bytes and the special tokens alone "
+                f"take {SMALLEST_VOCABULARY}"
             )
         engine = tokenizers.Tokenizer(models.BPE())
         engine.normalizer = normalizers.NFC()
@@ -144,7 +146,7 @@ class Tokenizer:
                 raise UserError(f"its {name} must be null: heedful gives a model all tokens of a text, and no others")
         if special_tokens is None:
             if tuple(engine.id_to_token(i) for i in (PAD, START, END)) != SPECIAL_TOKENS:
-                raise UserError(f"This tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}.")
+                raise UserError(f"this tokenizer was not made by heedful: its first tokens are not {SPECIAL_TOKENS}")
             mask, unknown = (engine.token_to_id(name) for name in (MASK_TOKEN, UNKNOWN_TOKEN))
             special_tokens = SpecialTokens(mask=mask, unknown=unknown)
         return cls(engine, special_tokens)
@@ -214,7 +216,10 @@ class Tokenizer:
 
     def token_text(self, token: int) -> str:
         """What one subword stands for, with its leading space, if it has one; a part of a character as <E4><B8>."""
-        return self.token_bytes(token).decode("utf-8", _BYTES_AS_LABELS)
+        text = self._texts.get(token)
+        if text is None:
+            text = self._texts[token] = self.token_bytes(token).decode("utf-8", _BYTES_AS_LABELS)
+        return text
 
     def word_of_token(self, ids: Iterable[int]) -> list[int]:
         """For each subword, the number of the word that it is part of; words are separated by spaces."""

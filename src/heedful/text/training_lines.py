@@ -1,4 +1,4 @@
-"""What the lines of a training were like, which tells what lines a model can be given."""
+"""What the training lines were like, and so which lines a model can be given."""
 
 from __future__ import annotations
 

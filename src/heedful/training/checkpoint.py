@@ -52,7 +52,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 @contextmanager
 def completing(final: Path, size: int) -> Iterator[None]:
-    """A block that writes a checkpoint of so many bytes: if it fails, a UserError tells why, and no pieces are left."""
+    """A block that writes a checkpoint of this many bytes; if it fails, a UserError says why, and nothing remains."""
     try:
         with writing(final, size):
             yield

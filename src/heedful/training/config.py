@@ -10,6 +10,10 @@ from heedful.config import require
 from heedful.errors import UserError
 from heedful.training.optimizer import OptimizerConfig
 from heedful.training.schedule import ScheduleConfig
+from heedful.weights_writer import SHARD_BYTES
+
+# Torch counts in milliseconds, up to some number; no run waits for a year.
+LONGEST_TIMEOUT = 1e7
 
 
 @dataclass(frozen=True)
@@ -62,16 +66,21 @@ class MachineConfig:
 
 @dataclass(frozen=True)
 class SavingConfig:
-    """How often a run is validated and saved; without `checkpoint_seconds`, as often as costs little."""
+    """How often a run is validated and saved; without `checkpoint_seconds`, as often as costs little.
+
+    A model whose weights are larger than `shard_bytes` is written into several files.
+    """
 
     validations: int = 10
     validate_every_steps: int | None = None
     checkpoint_seconds: float | None = None
+    shard_bytes: int = SHARD_BYTES
 
     def __post_init__(self) -> None:
         require(self.validations, "validations", 1)
         require(1 if self.validate_every_steps is None else self.validate_every_steps, "validate_every_steps", 1)
         require(self.checkpoint_seconds or 0.0, "checkpoint_seconds", 0)
+        require(self.shard_bytes, "shard_bytes", 1)
 
 
 @dataclass(frozen=True)
@@ -97,11 +106,11 @@ class ParallelConfig:
         for name in ("replicate", "shard", "tensor", "pipeline"):
             value = getattr(self, name)
             require(1 if value is None else value, name, 1)
-        require(self.timeout_seconds, "timeout_seconds", 1)
+        require(self.timeout_seconds, "timeout_seconds", 1, LONGEST_TIMEOUT)
         if self.compile and self.activation_checkpointing:
             raise UserError(
-                "training.parallel.compile does not go with activation_checkpointing: masks of dropout would be drawn "
-                "anew when activations are computed again; leave one of the two out"
+                "training.parallel.compile does not go with activation_checkpointing: dropout masks would be drawn "
+                "again when activations are computed again; leave one of the two out"
             )
 
 

@@ -1,4 +1,4 @@
-"""Training that has gone wrong: what is told of it."""
+"""Training that has gone wrong, and what the user is told."""
 
 from __future__ import annotations
 

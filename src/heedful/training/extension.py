@@ -39,15 +39,18 @@ def check_extension(before: LimitConfig, now: LimitConfig, wanted: bool, out: Pa
     step = _finished_at(out)
     if step is None:
         raise UserError(
-            f"{out} holds a run that ends {ends} and has not come there: {changed}. Use the same command to continue "
-            f"it (once it has finished, --extend takes it further), {another}"
+            f"{out} holds a run that ends {ends} and has not got there yet: {changed}. Use the same command to "
+            f"continue it (once it has finished, --extend takes it further), {another}"
         )
     if kinds[0] != kinds[1]:
         raise UserError(
             f"{out} holds a run that ended {ends}: {changed}. It can be extended by a larger {kinds[0]} only, {another}"
         )
     if not (seconds(new) > seconds(old) if kinds[0] == "budget" else new > old):
-        raise UserError(f"{out} holds a run that ended {ends}: {changed}, which is less, {another}")
+        raise UserError(
+            f"{out} holds a run that ended {ends}: {changed}, which is less. "
+            f"Give a larger {kinds[0]} to extend it, {another}"
+        )
     if not wanted:
         raise UserError(
             f"{out} holds a run that ended {ends}: {changed}. Add --extend to go on to the later end, {another}"

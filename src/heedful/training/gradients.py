@@ -56,9 +56,9 @@ class ParallelGradients(Generic[AnyBatch]):
         return ExactSum(self.parameters, self.world.size)
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of so many in all, in the parameters; give that mean.
+        """Leave the gradient of the mean loss per target token, of this many in all, in the parameters; give that mean.
 
-        Where memory runs out, in any process, all is computed anew with every batch in four parts: two might just fit,
+        Where memory runs out, in any process, all is computed again with every batch in four parts: two might just fit,
         and leave no room for anything else, such as a validation.
         """
         while True:

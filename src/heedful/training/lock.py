@@ -37,12 +37,12 @@ def locked(out: Path, patience_seconds: float, tell: Callable[[str], None]) -> I
         except filelock.Timeout:
             if not _is_this_launch(launch):
                 raise
-            tell(f"an earlier start of this run is still at work in {out}: waiting for its end")
+            tell(f"an earlier start of this run is still at work in {out}: waiting for it to end")
             lock.acquire(timeout=patience_seconds)
     except filelock.Timeout:
         raise UserError(f"another run is at work in {out}: wait for it, or choose another --out") from None
     except NotImplementedError:
-        raise UserError(f"the file system of {out} has no locks: choose an --out on another one") from None
+        raise UserError(f"the file system of {out} does not support locks: choose an --out on another one") from None
     except OSError as error:
         raise storage_error(error, out / "run" / "lock", written=True) from None
     try:

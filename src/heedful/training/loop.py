@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Generic
 
@@ -14,13 +13,14 @@ from torch import nn
 from heedful.errors import UserError
 from heedful.inspection.attention.entropy import attention_entropy
 from heedful.machine.devices import side_by_side_on
+from heedful.machine.shared_work import Sharing, by_first, shared_work
 from heedful.tasks.task import AnyBatch, Indices, Task, Validation
-from heedful.training.checkpoint import checkpoint_path, drop_checkpoint, recover_checkpoints, whole_checkpoints
+from heedful.training.checkpoint import checkpoint_path, drop_checkpoint, recover_checkpoints
 from heedful.training.config import TrainingConfig
 from heedful.training.divergence import divergence, divergence_error
 from heedful.training.extension import Extension
 from heedful.training.limits import Clock, Limit
-from heedful.training.metrics import MetricsFile
+from heedful.training.metrics import MetricsFile, validation_row
 from heedful.training.observer import Observer
 from heedful.training.parallel.drawing import Drawing
 from heedful.training.parallel.world import ALONE, World
@@ -31,6 +31,7 @@ from heedful.training.resolve import batches_per_step
 from heedful.training.run_state import RunState
 from heedful.training.saving import Saver
 from heedful.training.schedule import learning_rate
+from heedful.weights_writer import WeightStream
 
 
 class Trainer(Generic[AnyBatch]):
@@ -44,7 +45,7 @@ class Trainer(Generic[AnyBatch]):
         folder: Path,
         observer: Observer,
         clock: Clock,
-        save_model: Callable[[dict[str, float]], None],
+        save_model: Callable[[dict[str, float], WeightStream], None],
         extension: Extension | None = None,
         world: World = ALONE,
         drawing: Drawing | None = None,
@@ -126,7 +127,7 @@ class Trainer(Generic[AnyBatch]):
             return ahead.submit(self._collate, batches[start : start + self.batches_per_step], self.state.split)
 
         if not starts:
-            raise UserError(f"the checkpoints in {self.checkpoints} are of other data: begin in another folder")
+            raise UserError(f"the checkpoints in {self.checkpoints} belong to other data: start in another folder")
         coming, split = prepare(starts[0]), self.state.split
         for start in starts:
             if split != self.state.split:  # memory ran out after this one was prepared
@@ -184,7 +185,7 @@ class Trainer(Generic[AnyBatch]):
 
     def _note_split(self) -> None:
         self.state.split *= 4
-        self.observer.message("a batch did not fit into memory: going on with parts of a quarter of the size")
+        self.observer.message("a batch did not fit into memory: continuing with parts a quarter of the size")
 
     def _check(self, loss: float, norm: float) -> None:
         what, step = divergence(loss, norm, self.task.largest_loss), self.state.position.step
@@ -213,36 +214,32 @@ class Trainer(Generic[AnyBatch]):
 
     def _validate(self, averaged: bool = True) -> None:
         """Measure the weights as they are now, and note whether they are the best so far."""
-        with self.learner.measured(averaged):
-            self.world.by_leader("validate", self._measure_and_note)
+        with self.learner.measured(averaged) as sharing:
+            if sharing is None:
+                self.world.by_leader("validate", self._measure_and_note)
+            else:
+                with self.world.naming_failures():
+                    self._measure_and_note(sharing)
 
-    def _measure_and_note(self) -> None:
+    def _measure_and_note(self, sharing: Sharing | None = None) -> None:
         started = time.monotonic()
         self.model.eval()
         # In a worker, which can take again the memory that training has let go of.
-        result, entropy = self.learner.pool.submit(self._measure).result()
+        result, entropy = self.learner.pool.submit(self._measure, sharing).result()
         self.model.train()
+        if not self.world.leads:
+            return
         self._note_if_best(result)
         took = time.monotonic() - started
         self.limit.note_validation(self.state, took)
-        row = {
-            "step": self.state.position.step,
-            "loss": result.loss,
-            "wrong": result.wrong,
-            **result.scores,
-            "input_gain": result.input_gain,
-            "answers": result.answers and asdict(result.answers),
-            "attention_entropy": entropy,
-            "examples": result.examples,
-            "seconds": took,
-            "elapsed": self.clock.elapsed(),
-        }
+        row = validation_row(self.state.position.step, result, entropy, took, self.clock.elapsed())
         self.metrics.write("validation", row)
         self.observer.validation(row, result.examples)
 
-    def _measure(self) -> tuple[Validation, dict[str, list[float]]]:
-        with side_by_side_on(self.workers):
-            return self.task.validate(), attention_entropy(self.model, self.task.read_examples)
+    def _measure(self, sharing: Sharing | None) -> tuple[Validation, dict[str, list[float]]]:
+        with side_by_side_on(self.workers), shared_work(sharing):
+            found = self.task.validate()
+            return found, by_first(lambda: attention_entropy(self.model, self.task.read_examples))
 
     def _note_if_best(self, result: Validation) -> None:
         if self.state.best_rank is None or result.rank < self.state.best_rank:
@@ -256,14 +253,20 @@ class Trainer(Generic[AnyBatch]):
         if not self.world.first(self.state.unsaved_scores is not None):
             return
 
+        self.saver.wait()
+        weights = self.learner.weights(averaged)
+
         def keep() -> None:
             assert self.state.unsaved_scores is not None
-            self.save_model(self.state.unsaved_scores)
+            try:
+                self.save_model(self.state.unsaved_scores, weights)
+            finally:
+                weights.drain()
             self.state.unsaved_scores = None
 
-        self.saver.wait()
-        with self.learner.measured(averaged):
-            self.world.by_leader("write the model", keep)
+        if not self.world.leads:
+            weights.drain()
+        self.world.by_leader("write the model", keep)
 
     def save(self) -> None:
         """Write a checkpoint, and return when it is complete."""
@@ -285,9 +288,8 @@ class Trainer(Generic[AnyBatch]):
     def _finish(self) -> None:
         """Measure the mean of the last checkpoints, where the recipe asks for it."""
         self.saver.wait()
-        last = [checkpoint_path(self.checkpoints, step) for step in self._steps_to_average()]
-        whole = whole_checkpoints(last, self.observer.message)
-        if self.world.first(len(whole) > 1):
+        whole = self.saver.whole(self._steps_to_average(), self.observer.message)
+        if len(whole) > 1:
             self.observer.message(f"the mean of the last {len(whole)} checkpoints:")
             with self.learner.mean_of(whole):
                 self._validate(averaged=False)

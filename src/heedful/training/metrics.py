@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from heedful.files import flush_to_disk, write_file
 from heedful.storage import writing
+from heedful.tasks.task import Validation
 from heedful.training.run_state import MetricsMark
 
 
@@ -83,3 +85,21 @@ def _step_of(line: bytes) -> int | None:
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return step if type(step) is int else None
+
+
+def validation_row(
+    step: int, result: Validation, entropy: dict[str, list[float]], seconds: float, elapsed: float
+) -> dict[str, Any]:
+    """What a run records of a validation."""
+    return {
+        "step": step,
+        "loss": result.loss,
+        "wrong": result.wrong,
+        **result.scores,
+        "input_gain": result.input_gain,
+        "answers": result.answers and asdict(result.answers),
+        "attention_entropy": entropy,
+        "examples": result.examples,
+        "seconds": seconds,
+        "elapsed": elapsed,
+    }

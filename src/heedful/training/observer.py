@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on."""
+"""Receives the events of a run."""
 
 from __future__ import annotations
 

@@ -33,14 +33,8 @@ class Parts(Generic[AnyBatch]):
         ]
 
 
-def all_parts(batches: Sequence[AnyBatch]) -> Parts[AnyBatch]:
-    """Batches as the parts of a step that one process computes alone."""
-    numbers = list(range(len(batches)))
-    return Parts(numbers, list(batches), [numbers])
-
-
 class Taker(Protocol):
-    """Who takes parts of a step: at which place among so many, and whether all must take as many of them."""
+    """Who takes parts of a step: at which place among this many, and whether all must take as many of them."""
 
     place: int
     places: int

@@ -48,8 +48,8 @@ def restore_newest(
         del problems[path]
         _tell_of(problems, path, tell)
         tell(
-            f"{metrics.path} is damaged, and no checkpoint is from before that: going on from {path.name} without "
-            f"what cannot be read, {missing} line{'s' if missing > 1 else ''} at least"
+            f"{metrics.path} is damaged, and no checkpoint is from before that: continuing from {path.name} without "
+            f"the lines that cannot be read, at least {missing}"
         )
         return state
     if found:
@@ -57,7 +57,7 @@ def restore_newest(
         raise UserError(
             f"{first}"
             + (f", and so are the other {len(found) - 1} in {folder}" if len(found) > 1 else ", and there is no other")
-            + f": put back a copy, or delete {folder} and give the same command again, to begin the run anew"
+            + f": put back a copy, or delete {folder} and give the same command to start from the beginning"
         )
     metrics.truncate(0)
     return None
@@ -65,7 +65,7 @@ def restore_newest(
 
 def _tell_of(problems: dict[Path, str], used: Path, tell: Callable[[str], None]) -> None:
     for problem in list(problems.values()):
-        tell(f"{problem}: going on from {used.name}")
+        tell(f"{problem}: continuing from {used.name}")
 
 
 def restore_checkpoint(

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol
 
 from torch import Tensor, nn
 
+from heedful.machine.shared_work import Sharing
 from heedful.models.weights_file import load_parameters, parameter_tensors
 from heedful.tasks.task import AnyBatch, Task
 from heedful.training.averaging import MovingAverage, mean_of_checkpoints
@@ -26,6 +27,7 @@ from heedful.training.parts import Parts
 from heedful.training.recovery import restore_checkpoint
 from heedful.training.run_state import RunState
 from heedful.training.step import TrainingStep
+from heedful.weights_writer import WeightStream, stream_of
 
 
 class Learner(Protocol[AnyBatch]):
@@ -40,7 +42,7 @@ class Learner(Protocol[AnyBatch]):
     pool: ThreadPoolExecutor
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token, of this many, in the parameters; give that mean."""
 
     def clip(self) -> float:
         """Scale the gradients down, if so set; give the norm they had."""
@@ -48,8 +50,14 @@ class Learner(Protocol[AnyBatch]):
     def update(self, step: int, rate: float) -> None:
         """Take the step."""
 
-    def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
-        """The model of the task has the weights that are measured and kept; all processes come here together."""
+    def measured(self, averaged: bool = True) -> AbstractContextManager[Sharing | None]:
+        """The model of the task computes with the weights that are measured; all processes come here together.
+
+        If these are spread over the processes, they compute together, as what is given says.
+        """
+
+    def weights(self, averaged: bool = True) -> WeightStream:
+        """The weights that are kept; all processes must take all of them, together."""
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """What writes a checkpoint of the model as it is now, to be called by any thread, in all processes.
@@ -83,7 +91,7 @@ class Replica(Generic[AnyBatch]):
         self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token, of this many, in the parameters; give that mean."""
         return self.gradients.compute(parts, targets, seed, on_split)
 
     def clip(self) -> float:
@@ -99,8 +107,12 @@ class Replica(Generic[AnyBatch]):
             self.average.update(step)
 
     def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
-        """The model has the weights that are measured and kept."""
+        """The model has the weights that are measured."""
         return self.average.in_place() if self.average and averaged else nullcontext()
+
+    def weights(self, averaged: bool = True) -> WeightStream:
+        """The weights that are kept."""
+        return stream_of(self.average.tensors if self.average and averaged else parameter_tensors(self.model))
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """What writes a checkpoint of the model as it is now: the leading process has all of it."""

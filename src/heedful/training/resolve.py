@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from heedful.config import from_dict, merge, nearest
 from heedful.errors import UserError
@@ -43,8 +44,7 @@ def check_settings(run: RunConfig) -> None:
     for key in run.settings:
         if key not in ("model", "training"):
             raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
-    some_preset = next(name for name, preset in PRESETS.items() if preset().family == family)
-    filled = fill_in(run.preset or some_preset, run.settings)
+    filled = _filled_before_data(run, family)
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")
     check_stages(filled.training.parallel, family)
@@ -52,11 +52,32 @@ def check_settings(run: RunConfig) -> None:
     sharing = data_size(filled.training.parallel)
     if device.type != "cpu" and (filled.training.machine.workers or 1) > 1 and sharing == 1:
         raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
-    # A look at the model itself, without its memory: widths and heads must go together.
+    _model_before_data(filled)  # widths and heads must go together
+
+
+def check_layout(run: RunConfig, processes: int) -> None:
+    """Raise a UserError if a run that begins cannot be laid out over so many processes, before its data is prepared."""
+    filled = _filled_before_data(run, _family(run.data, run.preset, run.family))
+    device = choose_device(filled.training.machine.device)
+    tensor = choose_layout(filled.training.parallel, processes, device.type).tensor or 1
+    if tensor > 1 and run.preset:  # or else the data settles how many heads there are
+        from heedful.training.parallel.tensor import check_split
+
+        check_split(_model_before_data(filled), tensor)
+
+
+def _filled_before_data(run: RunConfig, family: str) -> ResolvedRun:
+    """What was asked for, with the settings of some preset of the family if none was named."""
+    some_preset = next(name for name, preset in PRESETS.items() if preset().family == family)
+    return fill_in(run.preset or some_preset, run.settings)
+
+
+def _model_before_data(filled: ResolvedRun) -> nn.Module:
+    """The model without its memory, and with a vocabulary of any size if the data will settle that."""
     model = filled.model
     if getattr(model, "vocabulary_size", 0) is None:
         model = replace(model, vocabulary_size=1)
-    FAMILIES[family].build_without_memory(model)
+    return FAMILIES[filled.family].build_without_memory(model)
 
 
 def _family(job: Job, preset: str | None, family: str | None) -> str:
@@ -103,7 +124,7 @@ def fill_in(preset: str, settings: dict[str, Any]) -> ResolvedRun:
 
 
 def choose(run: RunConfig, data: PreparedJob, processes: int = 1) -> ResolvedRun:
-    """Fill in what the user left open, for a run of so many processes."""
+    """Fill in what the user left open, for a run of this many processes."""
     device = choose_device(run.settings.get("training", {}).get("machine", {}).get("device", "auto"))
     preset = run.preset or data.preset(_family(run.data, None, run.family), device)
     filled = fill_in(preset, run.settings)
@@ -159,8 +180,8 @@ def check_parts(training: TrainingConfig, *, evenly: bool = True) -> None:
     if parts < sharing or (evenly and parts % sharing):
         raise UserError(
             f"a step of this run has {parts} part{'s' * (parts != 1)}, which {sharing} processes cannot share"
-            f"{' evenly' * (parts >= sharing)}: start as many as divide {parts}, "
-            f"or begin a run with training.machine.workers={sharing} in another folder"
+            f"{' evenly' * (parts >= sharing)}: start a number of processes that divides {parts}, "
+            f"or start a run with training.machine.workers={sharing} in another folder"
         )
 
 

@@ -29,13 +29,13 @@ from heedful.training.lock import locked
 from heedful.training.loop import Trainer
 from heedful.training.observer import Observer
 from heedful.training.parallel.drawing import Drawing
-from heedful.training.parallel.launcher import end_with_launcher
 from heedful.training.parallel.layout import is_sharded
 from heedful.training.parallel.rank_log import Both, RankLog
 from heedful.training.parallel.world import ALONE, Processes, World, started_by_launcher
-from heedful.training.resolve import asked_model_settings, check_settings
+from heedful.training.resolve import asked_model_settings, check_layout, check_settings
 from heedful.training.run_config import RunConfig
 from heedful.training.saved_run import SavedRun, new_run, reload_run, run_in_words, run_of_words, save_run
+from heedful.weights_writer import WeightStream
 
 # How long processes that were cut off may take to end, after they have waited for the others in vain.
 LOCK_SECONDS = 60.0
@@ -81,7 +81,6 @@ def _enter_world(run: RunConfig) -> World:
     """The processes that a launcher has started for this run; without one, this process alone."""
     if not started_by_launcher():
         return ALONE
-    end_with_launcher()
     training = run.settings.get("training", {})
     timeout = training.get("parallel", {}).get("timeout_seconds", ParallelConfig.timeout_seconds)
     return Processes(choose_device(training.get("machine", {}).get("device", "auto")).type, timeout)
@@ -96,6 +95,8 @@ def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) ->
 
         def prepare() -> None:
             run.data.check()
+            if not file.exists():  # a run that goes on is laid out as it was, where that is left open
+                check_layout(run, world.size)
             stack.enter_context(locked(out, world.timeout + LOCK_SECONDS, observer.message))
             stack.enter_context(writing(out / "run"))
             ready.append(_prepare(run, file, observer, world.size))
@@ -124,7 +125,7 @@ def _prepare(
 def _open_prepared(
     run: RunConfig, told: str, out: Path, observer: RunObserver
 ) -> tuple[RunConfig, SavedRun, PreparedJob]:
-    """The same in another process than the first, by what that one tells of its choices."""
+    """The same in any process except the first, from the choices that the first one reports."""
     run, saved = run_of_words(run, told)
     expected = Expected(saved.data_key, is_checked=True)
     data = run.data.prepare(out / "run", asked_model_settings(run), observer.preparing, expected)
@@ -163,7 +164,7 @@ def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) 
         if state.best_rank is None or state.validations_since_best or trainer.config.average_checkpoints:
             raise UserError(
                 f"the run in {out} has finished, but {damage}; its last checkpoint does not have the weights that were "
-                "best: put back a copy of the model, or begin in another folder"
+                "best: put back a copy of the model, or start in another folder"
             ) from None
         observer.message(f"{damage}: written again from the last checkpoint")
         state.unsaved_scores = {"loss": state.best_rank[-1]}
@@ -191,8 +192,9 @@ def _trainer(
     job.start(model)
     model.to(training.machine.device)
 
-    def save(scores: dict[str, float]) -> None:
-        save_model_folder(out, model, data.tokenizer, config, data.card(config, out.name, scores))
+    def save(scores: dict[str, float], weights: WeightStream) -> None:
+        card = data.card(config, out.name, scores)
+        save_model_folder(out, weights, data.tokenizer, config, card, training.saving.shard_bytes)
 
     assert training.batches.tokens_per_batch is not None
     learning = LearningSettings(

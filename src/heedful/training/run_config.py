@@ -10,10 +10,10 @@ from heedful.tasks.job import Job
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A run as asked for: `settings` holds the tables "model" and "training", over those of the preset.
+    """A run as you ask for it: `settings` holds the tables "model" and "training", which override the preset.
 
-    `data` says what is to be learned, and from which files. Without a preset, one of the family is chosen.
-    With `extend`, a run that has finished goes on to the later end that `settings` name.
+    `data` says what to learn, and from which files. Without a preset, one of the family is chosen. With `extend`, a run
+    that has finished continues to the later end that `settings` give.
     """
 
     out: str

@@ -72,7 +72,8 @@ class RunState:
             state = RunState(**{**data, **nested})
         except TypeError:
             raise UserError(
-                "this run was begun by another version of heedful: end it with that one, or begin in another folder"
+                "this run was started by another version of heedful: finish it with that one, or start in another "
+                "folder"
             ) from None
         state.check()
         return state

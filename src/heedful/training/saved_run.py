@@ -36,7 +36,7 @@ class SavedRun:
 
 
 def new_run(run: RunConfig, data: PreparedJob, processes: int = 1) -> SavedRun:
-    """A run of so many processes that begins: its choices, made and described."""
+    """A run of this many processes that begins: its choices, made and described."""
     resolved = choose(run, data, processes)
     return SavedRun(resolved, (*data.choices(), *describe(run, resolved)), data.key)
 
@@ -78,7 +78,7 @@ def begun_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
     except (UserError, KeyError, TypeError) as error:
         raise UserError(
             f"{file} is damaged, or of another version of heedful ({error}): "
-            "put back a copy, or begin in another folder"
+            "put back a copy, or start in another folder"
         ) from None
     refuse_changes(asked, requested(run), run.data, out)
     return run, saved
@@ -96,7 +96,7 @@ def run_in_words(run: RunConfig, saved: SavedRun) -> str:
 
 
 def run_of_words(run: RunConfig, text: str) -> tuple[RunConfig, SavedRun]:
-    """The run and its choices from what the first process tells of them."""
+    """The run and its choices, as the first process reports them."""
     content = json.loads(text)
     return replace(run, data=with_saved_names(run.data, content["requested"])), _saved_of(content)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from heedful.machine.memory import out_of_memory
-from heedful.training.checkpoint import drop_checkpoints_after, prune_checkpoints
+from heedful.training.checkpoint import (
+    checkpoint_path,
+    drop_checkpoints_after,
+    prune_checkpoints,
+    whole_checkpoints,
+)
 from heedful.training.checkpoint_timer import CheckpointTimer
 from heedful.training.parallel.world import World
 from heedful.training.replica import Learner
@@ -28,6 +34,7 @@ class Saver:
         self.folder, self.world = folder, world
         self.timer = CheckpointTimer(asked_seconds)
         self._thread: threading.Thread | None = None
+        self._alive = ExitStack()
         self._error: BaseException | None = None
 
     def due(self) -> bool:
@@ -65,13 +72,24 @@ class Saver:
         thread, self._thread = self._thread, None
 
         def finish() -> None:
-            thread.join()
+            self.world.join(thread)
             if self._error is not None:
                 raise self._error
 
-        # The others hear from the leading process that it is alive, and what went wrong there.
-        self.world.by_leader("save", finish)
-        finish()
+        with self._alive.pop_all():
+            # The others hear from the leading process that it is alive, and what went wrong there.
+            self.world.by_leader("save", finish)
+        thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def whole(self, steps: Sequence[int], tell: Callable[[str], None]) -> list[Path]:
+        """The checkpoints of these steps that can be loaded, which the leading process finds out for all."""
+        found: list[Path] = []
+        paths = [checkpoint_path(self.folder, step) for step in steps]
+        self.world.by_leader("look at checkpoints", lambda: found.extend(whole_checkpoints(paths, tell)))
+        named = self.world.share(" ".join(path.name for path in found)).split()
+        return [self.folder / name for name in named]
 
     def settle(self) -> None:
         """Let what is being written come to its end, if that does not take long, whatever comes of it."""
@@ -85,6 +103,7 @@ class Saver:
         # A daemon: a process that fails must not wait for others that have gone.
         self._thread = threading.Thread(target=self._write, args=(write, state.position.step, keep), daemon=True)
         self.timer.begin()
+        self._alive.enter_context(self.world.alive())
         self._thread.start()
         return self._thread
 

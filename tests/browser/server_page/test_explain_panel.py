@@ -48,6 +48,11 @@ def test_without_scaling_the_softmax_is_what_python_computes(quiet_page, quick_c
     page.wait(lambda: shown_weights(page) == pytest.approx(expected, rel=2e-3, abs=1e-6))
     assert page.run("return document.documentElement.scrollWidth") <= width
 
+    page.one(".explain-switches [name=mask]").click()
+    leak = explained(model, SENTENCE, Switches(mask=False)).to_json()["leak"]
+    said = f"Without the mask the future leaks: {100 * leak:.0f} % of the attention"
+    page.wait(lambda: page.one(".explain-note").text.startswith(said))
+
 
 def test_a_head_off_and_words_swapped(quiet_page, quick_copy_model: Path) -> None:
     page = quiet_page

@@ -19,10 +19,11 @@ def server_load(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_a_setup_is_compared_with_the_command_round_by_round(server_load: ModuleType) -> None:
     setup = server_load.set_up("core:int8:2", 2)
     assert setup.computing == ["--workers", "2", "--engine", "core", "--precision", "int8"]
+    assert setup.clients == 64 and server_load.set_up("core:int8:16", 2).clients == 16
     setup.offline = [100.0, 50.0, 200.0]
     latencies = [[0.1, 0.2], [0.3, 0.4], [0.5, 9.0]]
     setup.rounds = [
-        {"rate": rate, "statuses": {"200": 2 - failed, "503": failed}, "latencies": each}
+        {"rate": rate, "statuses": {"200": 2 - failed, "503": failed}, "latencies": each, "busy": 0.0001 * rate}
         for rate, failed, each in zip([45.0, 25.0, 50.0], [0, 1, 0], latencies, strict=True)
     ]
     found = {name: value for name, value, _, _ in server_load.speed(setup)}
@@ -32,6 +33,7 @@ def test_a_setup_is_compared_with_the_command_round_by_round(server_load: Module
         "throughput of the server": 80.0,
         "throughput of heedful translate": 116.7,
         "server / heedful translate": 0.9,
+        "processor time of the clients per request": 4.5,
         "latency, median": 0.4,
         "latency, 99th percentile": 9.0,
     }

@@ -9,8 +9,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """What the build needs of the repository, and nothing that a build has made."""
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the build needs of the repository, and nothing that a build has made; it compiles without optimizing."""
+    monkeypatch.setenv("HEEDFUL_CORE_FLAGS", "-O0")
     tree = tmp_path / "a folder" / "heedful"
     ignored = shutil.ignore_patterns("__pycache__", "libheedful*", "heedful.dll*", "built_from.txt", "not_built.txt")
     for folder in ("build_backend", "core", "src/heedful/core"):

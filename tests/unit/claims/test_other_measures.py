@@ -1,16 +1,23 @@
 """The measures of the other claims, on cases whose answer is known."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from heedful.claims.evidence import clearly_below, fitted_power, number, series
+from heedful.claims.learning.clock import seconds_now
+from heedful.claims.learning.course import PILOT_SEED, RATES, best_rate
 from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
-from heedful.claims.learning.text import held_out_scores, reference_text, windows
+from heedful.claims.learning.text import held_out_scores, reference_text, shown_loss, windows
+from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
 from heedful.claims.measured import (
     batches,
     complexity,
+    depth,
     embeddings,
     families,
     feed_forward,
@@ -22,6 +29,7 @@ from heedful.claims.measured import (
     resolution,
     tokens,
 )
+from heedful.claims.workbench import Shelf, Workbench
 from heedful.models.xlnet import XLNet
 
 
@@ -112,6 +120,37 @@ def test_recurrent_readers_have_the_parameters_that_are_asked_for(cell) -> None:
     assert sum(each.numel() for each in model.parameters()) == pytest.approx(60_000, rel=0.03)
 
 
+def test_each_kind_gets_the_rate_at_which_its_pilot_ends_lowest(tmp_path) -> None:
+    assert best_rate({0.002: 2.5, 0.004: 2.0, 0.008: 3.0}.__getitem__) == 0.004
+    bench = Workbench(True, Shelf(tmp_path, "own"), Shelf(tmp_path, "shared"), str)
+    trial = TextTrial(small_config(16, 1), 1, 9, rows=2)
+    best = tuned(bench, trial)
+    ends = {
+        rate: tried(bench, replace(trial, seed=PILOT_SEED, steps=3, learning_rate=rate)).train_loss for rate in RATES
+    }
+    assert best == replace(trial, learning_rate=min(ends, key=ends.__getitem__))
+    assert len(list(tmp_path.iterdir())) == len(RATES)  # the pilots are kept, and were not run again
+
+
+def test_a_loss_that_has_burst_is_a_number_that_charts_can_show() -> None:
+    assert shown_loss(float("nan")) == shown_loss(float("inf")) == shown_loss(1e9) == 99.0 and shown_loss(2.5) == 2.5
+
+
+def test_on_one_core_time_is_that_of_the_processor() -> None:
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        began = seconds_now()
+        time.sleep(0.1)
+        assert seconds_now() - began < 0.05
+        torch.set_num_threads(2)
+        began = seconds_now()
+        time.sleep(0.1)
+        assert seconds_now() - began >= 0.09
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_losses_are_read_off_at_places() -> None:
     assert parallel_training.loss_at([4.0, 2.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0], [2.0, 4.0]) == [3.0, 1.0]
     assert parallel_training.loss_at([4.0], [1.0], [1.0, 9.0]) == [4.0, 4.0]
@@ -136,6 +175,14 @@ def test_verdicts_on_positions() -> None:
     assert position_schemes.judge(alike)[0] == "holds"
     worse = {"sinusoidal": [[2.0, 3.0, 4.0]], "learned": [[2.02, 2.5, 3.0]]}
     assert position_schemes.judge(worse)[0] == "holds in part"
+
+
+def test_verdicts_on_depth_ask_for_both_norms() -> None:
+    shares = dict.fromkeys(depth.KINDS, 1.0)
+    worse = {kind: [2.5, 2.6] for kind in depth.KINDS[2:]}
+    assert depth.judge(shares, {"pre-norm": [2.1], "post-norm": [2.2], **worse})[0] == "holds"
+    assert depth.judge(shares, {"pre-norm": [2.1], "post-norm": [2.9], **worse})[0] == "holds in part"
+    assert depth.judge(shares, {"pre-norm": [2.6], "post-norm": [2.9], **worse})[0] == "does not hold at this size"
 
 
 def test_answers_of_the_three_tasks() -> None:

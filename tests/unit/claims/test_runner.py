@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from heedful.claims import results, runner
-from heedful.claims.claim import Claim
+from heedful.claims.claim import PACKAGE, Claim
 from heedful.claims.evidence import Chart, Evidence, number, series
 from heedful.claims.results import Result, Row, committed_results, kept_result, run_document, save_result
 from heedful.claims.runner import chosen_claims, run_claims
 from heedful.claims.table import CLAIMS
-from heedful.claims.workbench import Shelf, fingerprint
+from heedful.claims.workbench import Shelf, fingerprint, sources_behind
 from heedful.errors import UserError
 
 EVIDENCE = Evidence(
@@ -120,9 +120,8 @@ def test_a_quick_run_shows_the_committed_result_of_what_takes_long(
     monkeypatch.setattr(runner, "committed_results", dict)
     assert run_claims([HEADS], True, tmp_path, Listener())[0] == Row(HEADS, "absent", None)
     full = Result("x", False, 600.0, 2, "2", EVIDENCE)
-    document = run_document(
-        [Row(HEADS, "measured", full), Row(VARIANCE, "committed", full)], False, 1.0, "heedful claims"
-    )
+    document = run_document([Row(HEADS, "measured", full), Row(VARIANCE, "committed", full)], False, "heedful claims")
+    assert document["seconds"] == 600.0
     path = tmp_path / "claims.json"
     path.write_text(json.dumps(document))
     # What was itself taken from another run is not passed on.
@@ -132,6 +131,34 @@ def test_a_quick_run_shows_the_committed_result_of_what_takes_long(
     assert measurement.calls == 0
     run_claims([HEADS], False, tmp_path, Listener())
     assert measurement.calls == 1
+
+
+def test_a_quick_run_does_not_begin_what_it_has_no_time_for(
+    tmp_path: Path, measurement: Measurement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Result("x", False, 60.0, 2, "2", EVIDENCE)
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 1)
+    monkeypatch.setattr(runner, "committed_results", lambda: {"variance": full})
+    found = run_claims([VARIANCE, CLAIMS["masking"]], True, tmp_path, Listener())
+    # What has no committed result is measured all the same.
+    assert [row.origin for row in found] == ["committed", "measured"] and measurement.calls == 1
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 600)
+    assert run_claims([VARIANCE], True, tmp_path, Listener())[0].origin == "measured"
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 1)
+    assert run_claims([VARIANCE], True, tmp_path, Listener())[0].origin == "measured"  # it was there
+    assert run_claims([VARIANCE], False, tmp_path, Listener())[0].origin == "measured"
+    assert measurement.calls == 3
+
+
+def test_what_a_measurement_imports_is_behind_its_result() -> None:
+    def behind(name: str) -> set[str]:
+        return {path.relative_to(PACKAGE).as_posix() for path in sources_behind(PACKAGE / f"claims/measured/{name}.py")}
+
+    assert behind("variance") == {"claims/measured/variance.py"}
+    assert {"claims/measured/batches.py", "prepared/batches.py"} <= behind("batches")
+    assert "tasks/language_modeling/permutation.py" in behind("objectives")
+    assert "tasks/image_classification/demo_shapes.py" in behind("tokens")
+    assert {"claims/measured/complexity.py", "claims/measured/long_range.py"} <= behind("local_attention")
 
 
 def test_committed_results_of_another_format_are_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.core.interface import add_to_checksum
+from heedful.core.interface import add_to_checksum, joined_checksum
 
 
 @given(st.binary(max_size=1000), st.integers(0, 2**32 - 1), st.integers(0, 70))
@@ -21,3 +21,14 @@ def test_it_goes_on_over_blocks_of_any_size() -> None:
         crc = add_to_checksum(memoryview(content)[first : first + size], crc)
         first += size
     assert crc == zlib.crc32(content)
+
+
+@given(st.binary(max_size=1000), st.binary(max_size=1000), st.integers(0, 2**32 - 1))
+def test_the_sums_of_parts_make_that_of_the_whole(first: bytes, second: bytes, before: int) -> None:
+    joined = joined_checksum(zlib.crc32(first, before), zlib.crc32(second), len(second))
+    assert joined == zlib.crc32(first + second, before)
+
+
+def test_parts_may_be_of_any_size() -> None:
+    zeros = bytes(3 * 2**20 + 7)
+    assert joined_checksum(zlib.crc32(b"first"), zlib.crc32(zeros), len(zeros)) == zlib.crc32(b"first" + zeros)

@@ -77,9 +77,10 @@ def settings(**changes: int) -> ModelSettings:
     )
 
 
-def put(model: ctypes.c_void_p, name: str, numbers: np.ndarray) -> int:
-    shape = (ctypes.c_int64 * numbers.ndim)(*numbers.shape)
-    return engine().heedful_model_put(model, name.encode(), 0, shape, numbers.ndim, numbers.ctypes.data, numbers.nbytes)
+def put(model: ctypes.c_void_p, name: str, numbers: np.ndarray, first: int = 0, last: int | None = None) -> int:
+    shape, rows = (ctypes.c_int64 * numbers.ndim)(*numbers.shape), numbers[first:last]
+    given = (model, name.encode(), 0, shape, numbers.ndim, first, rows.ctypes.data, rows.nbytes)
+    return engine().heedful_model_put(*given)
 
 
 @pytest.fixture
@@ -160,4 +161,17 @@ def test_a_tensor_that_was_refused_may_come_again() -> None:
         assert put(made, name, np.ones(shape, np.float32))
     assert not engine().heedful_model_finish(made)
     assert not engine().heedful_model_finish(made)
+    engine().heedful_model_free(made)
+
+
+def test_rows_come_in_their_order() -> None:
+    made, numbers = ctypes.c_void_p(engine().heedful_model_new(settings())), np.ones((VOCABULARY, WIDTH), np.float32)
+    name = "decoder.embedding"
+    assert not put(made, name, numbers, 0, 2)
+    for first, last in ((0, 2), (3, 4), (1, VOCABULARY)):
+        assert put(made, name, numbers, first, last) and "do not come in their order" in last_error()
+    assert put(made, name, numbers, 2, 2) and "has 0 bytes" in last_error()
+    assert engine().heedful_model_finish(made) and "decoder.embedding is missing" in last_error()
+    assert not put(made, name, numbers, 2)
+    assert put(made, name, numbers, 2) and "comes twice" in last_error()
     engine().heedful_model_free(made)

@@ -1,6 +1,8 @@
 """From a folder to the engine: weights of all types, settings that cannot be, and what is no text."""
 
+import copy
 import ctypes
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +35,12 @@ FAMILIES = ["encoder_decoder", "decoder_only", "encoder_only"]
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("models")
     return {each: save(place / each, each, family_settings(each)) for each in FAMILIES}
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_model_of_the_engine_is_not_copied(folders: dict[str, Path], copied: Any) -> None:
+    with pytest.raises(UserError, match=r"call heedful\.load again"):
+        copied(core_model(folders["encoder_decoder"]))
 
 
 @pytest.mark.parametrize("positions", ["learned", "relative_buckets"])

@@ -254,6 +254,7 @@ def watched(model, requests, options, at_a_time=7, keep=lambda progress: True):
 WATCHED = {
     "greedy": SEARCHES["greedy"],
     "beam": SEARCHES["beam 5"],
+    "nbest": DecodingOptions(beam=5, nbest=3),
     "early": SEARCHES["at least 7"],
     "samples": DecodingOptions(nbest=3, max_extra=7, sampling=SamplingOptions(top_k=7, seed=1)),
 }

@@ -52,10 +52,23 @@ def test_all_types_are_read_as_floats(tmp_path: Path) -> None:
         assert found.dtype == np.float32 and np.array_equal(found, expected.reshape(2, 3))
 
 
+@pytest.mark.parametrize("block", [1, 24, 25, 10**6])
+def test_pieces_are_whole_rows_in_their_order(tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.core.weights.BLOCK", block)
+    wide = {"dtype": "F32", "shape": [7, 3], "data_offsets": [34, 118]}
+    with WeightsFile(write(tmp_path / "file", {"a": A, "b": B, "wide": wide}, length=118)) as opened:
+        for name, row in (("wide", 12), ("a", 12), ("b", 10)):
+            pieces = [(first, bytes(piece)) for first, piece in opened.pieces(name)]
+            assert b"".join(piece for _, piece in pieces) == bytes(opened.read(name))
+            sizes = [len(piece) for _, piece in pieces]
+            assert [first * row for first, _ in pieces] == [sum(sizes[:number]) for number in range(len(sizes))]
+            assert all(size % row == 0 and size <= max(block, row) for size in sizes)
+
+
 def test_sizes_of_nothing(tmp_path: Path) -> None:
     empty = {"dtype": "F32", "shape": [0, 2**40], "data_offsets": [0, 0]}
     with WeightsFile(write(tmp_path / "file", {"x": empty, "y": empty}, length=0)) as opened:
-        assert len(opened.read("x")) == 0
+        assert len(opened.read("x")) == 0 and not any(len(piece) for _, piece in opened.pieces("x"))
     with WeightsFile(write(tmp_path / "file", {}, length=0)) as opened:
         assert not opened.tensors
 

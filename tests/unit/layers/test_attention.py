@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from attention_masks import masks
 from heedful.errors import UserError
 from heedful.layers.attention import Scoring, attend_explicit, attend_fused, attention_weights
 from heedful.layers.blockwise_attention import mixed
@@ -12,6 +13,7 @@ from heedful.settings.attention import AttentionConfig
 from heedful.settings.position_scheme import PositionSizes
 
 B, H, T, S, K, V = 3, 5, 7, 11, 13, 17
+MASKS = masks(B, T, S)
 
 
 def tensors(query_length: int = T, key_length: int = S) -> list[torch.Tensor]:
@@ -20,18 +22,11 @@ def tensors(query_length: int = T, key_length: int = S) -> list[torch.Tensor]:
     return [torch.randn(shape, generator=generator, requires_grad=True) for shape in shapes]
 
 
-def masks() -> dict[str, torch.Tensor | None]:
-    padding = torch.arange(S) < torch.tensor([S, 4, 1])[:, None]
-    some_rows_blind = torch.rand(B, 1, T, S, generator=torch.Generator().manual_seed(2)) < 0.3
-    some_rows_blind[1, :, 2] = False
-    return {"none": None, "padding": padding[:, None, None], "blind rows": some_rows_blind}
-
-
-@pytest.mark.parametrize("mask_name", masks())
+@pytest.mark.parametrize("mask_name", MASKS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 1 / math.sqrt(K)])
 def test_fused_and_explicit_agree_forward_and_backward(mask_name: str, causal: bool, scale: float) -> None:
-    mask = masks()[mask_name]
+    mask = MASKS[mask_name]
     outputs, gradients = [], []
     for attend in (attend_fused, attend_explicit):
         inputs = tensors()
@@ -104,13 +99,13 @@ def test_heads_that_do_not_divide_the_width_are_refused() -> None:
         SelfAttention(12, AttentionConfig(num_heads=5), PositionScheme(PositionSizes(12, 2, 7)))
 
 
-@pytest.mark.parametrize("mask_name", masks())
+@pytest.mark.parametrize("mask_name", MASKS)
 @pytest.mark.parametrize("causal", [False, True])
 @torch.inference_mode()
 def test_additive_attention_is_that_of_plain_loops(mask_name: str, causal: bool) -> None:
     query, key, value = tensors()
     vector = torch.randn(H, K, generator=torch.Generator().manual_seed(3))
-    mask = masks()[mask_name]
+    mask = MASKS[mask_name]
     visible = torch.ones(B, 1, T, S, dtype=torch.bool) if mask is None else mask.expand(B, 1, T, S)
     output = attend_fused(query, key, value, mask, causal, Scoring(1.0, vector), 0.0)
     for b, h, t in [(0, 0, 0), (1, 4, 2), (2, 3, 6), (1, 1, 5)]:

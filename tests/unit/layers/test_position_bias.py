@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from attention_masks import masks
 from heedful.errors import UserError
 from heedful.layers.attention import Scoring, attend_explicit, attend_fused
 from heedful.layers.blockwise_attention import attend_in_step
@@ -18,6 +19,7 @@ from heedful.settings.position_scheme import PositionSizes
 from heedful.settings.relative_buckets import RelativeBucketConfig
 
 B, H, T, S, K = 3, 5, 7, 11, 13
+MASKS = masks(B, T, S)
 BIASED = [name for name, scheme in SCHEMES.items() if scheme.uses("bias")]
 
 
@@ -123,14 +125,7 @@ def test_longer_sequences_change_no_bias(name: str) -> None:
     assert torch.equal(longer[:, :S, :S], before) and torch.isfinite(longer).all()
 
 
-def masks() -> dict[str, torch.Tensor | None]:
-    padding = torch.arange(S) < torch.tensor([S, 4, 1])[:, None]
-    some_rows_blind = torch.rand(B, 1, T, S, generator=torch.Generator().manual_seed(2)) < 0.3
-    some_rows_blind[1, :, 2] = False
-    return {"none": None, "padding": padding[:, None, None], "blind rows": some_rows_blind}
-
-
-@pytest.mark.parametrize("mask_name", masks())
+@pytest.mark.parametrize("mask_name", MASKS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("by_row", [False, True])
 def test_fused_and_explicit_attention_agree_with_a_bias(mask_name: str, causal: bool, by_row: bool) -> None:
@@ -139,7 +134,7 @@ def test_fused_and_explicit_attention_agree_with_a_bias(mask_name: str, causal: 
         generator = torch.Generator().manual_seed(1)
         shapes = [(B, H, T, K), (B, H, S, K), (B, H, S, K), (B, H, T, S) if by_row else (H, T, S)]
         inputs = [torch.randn(shape, generator=generator, requires_grad=True) for shape in shapes]
-        output = attend(*inputs[:3], masks()[mask_name], causal, Scoring(0.3, bias=inputs[3]), 0.0)
+        output = attend(*inputs[:3], MASKS[mask_name], causal, Scoring(0.3, bias=inputs[3]), 0.0)
         weights = torch.linspace(-1, 1, output.numel()).view_as(output)
         gradients.append(torch.autograd.grad((output * weights).sum(), inputs))
         outputs.append(output)

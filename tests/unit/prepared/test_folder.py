@@ -57,5 +57,5 @@ def test_a_folder_that_is_not_the_one_that_was_checked_is_refused(folder: Path) 
 def test_data_of_other_choices_is_made_anew_which_is_said(folder: Path) -> None:
     assert prepare(folder).remarks == prepare(folder).remarks == []
     (remark,) = prepare(folder, choice=2).remarks
-    assert "had been prepared from other files, or otherwise: it was made anew" in remark
+    assert "was prepared from other files or settings: it was prepared again" in remark
     assert prepare(folder, choice=2).remarks == []

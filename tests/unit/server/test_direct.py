@@ -55,7 +55,7 @@ def test_so_many_weights_are_given_and_no_more(monkeypatch) -> None:
     monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 18)
     assert len(ATTENTION.compute(Pipeline(), ["a", "b"], {})) == 2
     monkeypatch.setattr(direct_size, "MOST_WEIGHTS", 17)
-    with pytest.raises(UserError, match="there are 18 attention weights: the server gives 17"):
+    with pytest.raises(UserError, match="there are 18 attention weights, and the server gives at most 17"):
         ATTENTION.compute(Pipeline(), ["a"], {})
 
 

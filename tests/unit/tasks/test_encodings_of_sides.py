@@ -40,7 +40,7 @@ def test_each_side_has_its_encoding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "iso-8859-1"])
 def test_utf_8_is_not_read_as_an_encoding_of_single_bytes(encoding: str, tmp_path: Path) -> None:
     data = TranslationData(**sides(tmp_path, "utf-8", "cp1251"), encoding=encoding)
-    message = rf"a\.en is valid UTF-8, but is to be read as {encoding}: .* give --target-encoding {encoding}"
+    message = rf"a\.en is valid UTF-8, not {encoding}: .* give --target-encoding {encoding}"
     with pytest.raises(UserError, match=message):
         prepare(data, tmp_path / "run")
     with pytest.raises(UserError, match=r"--target-encoding windows-1251"):

@@ -159,7 +159,7 @@ def test_weights_that_do_not_go_with_the_files_are_refused(
 def test_a_corpus_with_nothing_to_train_on_is_refused(folder: Path) -> None:
     for side in ("en", "de"):
         (folder / f"b.{side}").write_text((folder / f"a1.{side}").read_text())
-    with pytest.raises(UserError, match=r"No pair of .*b\.en is left for training"):
+    with pytest.raises(UserError, match=r"no pair of .*b\.en is left for training"):
         prepare(pairs_of(folder, (1.0, 1.0)), folder, "run", {})
     (folder / "b.en").write_text("blue\n")
     job = text_job(folder, weights=(1.0, 1.0))

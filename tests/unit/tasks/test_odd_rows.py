@@ -110,7 +110,7 @@ def test_a_tab_inside_a_labelled_text_does_not_make_a_pair(tmp_path: Path) -> No
 
 def test_a_test_set_with_an_odd_row_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("\n".join([*TSV, "blue\tbig\tblau"]), encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 201 of .* has another number of columns"):
+    with pytest.raises(UserError, match=r"line 201 of .* does not have as many columns"):
         read_pairs(str(tmp_path / "a.tsv"))
 
 
@@ -122,6 +122,23 @@ def test_several_labels_of_fasttext(tmp_path: Path) -> None:
         UserError, match=r"200 of 200 lines have more than one __label__.* line 1: '__label__a __label__x"
     ):
         prepared(ClassifierData, tmp_path, "b.txt", [line.replace(" the", " __label__x the") for line in lines])
+
+
+@pytest.mark.parametrize("place", [0, 7, 201])
+@pytest.mark.parametrize("odd", ["DESC:manner", "DESC how far", "how far"])
+@pytest.mark.parametrize("marks", [("DESC:manner", "NUM:dist"), ("__label__a", "__label__b")])
+def test_a_line_without_its_label_is_left_out(tmp_path: Path, marks: tuple[str, str], odd: str, place: int) -> None:
+    lines = [f"{marks[n % 2]} {a}" for n, (a, _) in enumerate(PAIRS)]
+    job = prepared(ClassifierData, tmp_path, "a.txt", [*lines[:place], odd, *lines[place:]])
+    assert listed(tmp_path) == [("missing column", min(place, 200) + 1)]
+    assert job.data.labels == marks and "far" not in texts(job)
+
+
+@pytest.mark.parametrize("place", [0, 7])
+def test_a_word_without_its_tag_is_left_out(tmp_path: Path, place: int) -> None:
+    lines = [line for n in range(200) for line in (f"dog{n} x NN", f"runs{n} x VB", "")]
+    prepared(TaggerData, tmp_path, "a.txt", [*lines[:place], "alone", *lines[place:]])
+    assert listed(tmp_path) == [("missing column", place + 1)]
 
 
 CONLLU = [

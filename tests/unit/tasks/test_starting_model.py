@@ -50,7 +50,7 @@ def test_a_head_for_labels_starts_afresh(tmp_path: Path) -> None:
     new = started(tmp_path, old, head="classes", num_labels=3)
     changed = {name for name, _ in new.named_parameters()} - same(new, old)
     assert changed == {"output.weight", "output.bias"}
-    assert "head, which starts afresh" in opened(tmp_path).message("classes")
+    assert "head, which starts from scratch" in opened(tmp_path).message("classes")
 
 
 def test_masked_tokens_go_on_with_their_head(tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ def test_a_name_with_pattern_characters_that_exists_is_that_file(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("missing.en", "There is no file .*missing.en"),
-        ("*.xx", r"No file matches .*\*\.xx"),
+        ("missing.en", "there is no file .*missing.en"),
+        ("*.xx", r"no file matches .*\*\.xx"),
         ("", "is a folder"),
     ],
 )

@@ -45,6 +45,12 @@ def test_zero_steps_are_refused() -> None:
         (("training", "batches", "tokens_per_step"), 0, "tokens_per_step is 0"),
         (("training", "machine", "workers"), 0, "workers is 0"),
         (("training", "schedule", "warmup_share"), 1.0, "warmup_share is 1.0"),
+        (("training", "parallel", "timeout_seconds"), 0.5, "timeout_seconds is 0.5"),
+        (
+            ("training", "parallel", "timeout_seconds"),
+            1e300,
+            r"timeout_seconds is 1e\+300, but must be .* below 1e\+07",
+        ),
     ],
 )
 def test_values_out_of_range_are_refused(place: tuple[str, ...], value: float, message: str) -> None:

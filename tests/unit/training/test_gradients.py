@@ -1,27 +1,18 @@
-from dataclasses import dataclass
-
 import pytest
 import torch
 
 from heedful.errors import UserError
 from heedful.machine.memory import out_of_memory
 from heedful.training.gradients import ParallelGradients
-from heedful.training.parts import all_parts
+from heedful.training.parts import Parts
 from heedful.training.step import TrainingStep
+from linear_task import Rows
 
 
-@dataclass(frozen=True)
-class Rows:
-    values: torch.Tensor
-
-    @property
-    def num_targets(self) -> int:
-        return len(self.values)
-
-    num_real = num_tokens = num_targets
-
-    def halves(self) -> list["Rows"]:
-        return [Rows(part) for part in self.values.chunk(2)]
+def all_parts(*batches: torch.Tensor) -> Parts[Rows]:
+    """Batches as the parts of a step that one process computes alone."""
+    numbers = list(range(len(batches)))
+    return Parts(numbers, [Rows(batch) for batch in batches], [numbers])
 
 
 class Squares:
@@ -47,7 +38,7 @@ def setting(room: int = 100, workers: int = 2) -> tuple[torch.nn.Linear, Paralle
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_parts_add_up_to_the_gradient_of_the_whole(workers: int) -> None:
     model, gradients, rows = setting(workers=workers)
-    mean = gradients.compute(all_parts([Rows(rows[:2]), Rows(rows[2:7]), Rows(rows[7:])]), 11, 1, lambda: None)
+    mean = gradients.compute(all_parts(rows[:2], rows[2:7], rows[7:]), 11, 1, lambda: None)
     expected = model(rows).square().sum() / 11
     torch.testing.assert_close(mean, expected.item())
     for parameter, right in zip(
@@ -59,7 +50,7 @@ def test_parts_add_up_to_the_gradient_of_the_whole(workers: int) -> None:
 def test_what_does_not_fit_is_split_until_it_does() -> None:
     model, gradients, rows = setting(room=3)
     splits = []
-    mean = gradients.compute(all_parts([Rows(rows)]), 11, 1, lambda: splits.append(1))
+    mean = gradients.compute(all_parts(rows), 11, 1, lambda: splits.append(1))
     assert len(splits) == 1  # 11 -> 3 + 3 + 3 + 2
     torch.testing.assert_close(mean, (model(rows).square().sum() / 11).item())
 
@@ -67,7 +58,7 @@ def test_what_does_not_fit_is_split_until_it_does() -> None:
 def test_one_example_that_does_not_fit_is_an_error() -> None:
     _, gradients, rows = setting(room=0)
     with pytest.raises(UserError, match="single example does not fit"):
-        gradients.compute(all_parts([Rows(rows)]), 11, 1, lambda: None)
+        gradients.compute(all_parts(rows), 11, 1, lambda: None)
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory() -> None:

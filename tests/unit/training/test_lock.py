@@ -24,7 +24,7 @@ def test_a_restart_waits_for_an_earlier_start_of_the_same_launch(
     begin = time.monotonic()
     with locked(tmp_path, 20.0, told.append):
         assert 0.4 < time.monotonic() - begin < 15
-    assert told == [f"an earlier start of this run is still at work in {tmp_path}: waiting for its end"]
+    assert told == [f"an earlier start of this run is still at work in {tmp_path}: waiting for it to end"]
 
 
 def test_an_earlier_start_that_does_not_end_is_not_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

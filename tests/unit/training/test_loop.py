@@ -16,6 +16,7 @@ from heedful.training.config import BatchConfig, LimitConfig, MachineConfig, Sav
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
+from heedful.weights_writer import WeightStream
 from linear_task import Rows, checkpoint_steps, rows_of
 
 pytestmark = pytest.mark.usefixtures("no_flushing")
@@ -94,7 +95,7 @@ def trainer(
     folder: Path,
     task: SlowTask,
     limit: LimitConfig,
-    save_model: Callable[[dict[str, float]], None] = lambda scores: None,
+    save_model: Callable[[dict[str, float], WeightStream], None] = lambda scores, weights: None,
     kill_at: int | None = None,
     **settings: Any,
 ) -> Trainer[Rows]:
@@ -220,13 +221,13 @@ def test_a_budget_run_killed_as_it_saves_its_best_model_keeps_that_model(
     model_folder: dict[str, Any] = {}
     wanted: dict[str, Tensor] = {}
 
-    def save_model(scores: dict[str, float]) -> None:
-        weights = task.model.weight.detach().clone()
+    def save_model(scores: dict[str, float], weights: WeightStream) -> None:
+        found = dict(weights.tensors)["weight"].detach().clone()
         if scores["loss"] == 1.0:
-            wanted.setdefault("weights", weights)
+            wanted.setdefault("weights", found)
         if scores["loss"] == 1.0 and kill and before_it_is_written:
             raise Killed
-        model_folder.update(scores, weights=weights)
+        model_folder.update(scores, weights=found)
         if scores["loss"] == 1.0 and kill:
             raise Killed
 

@@ -67,7 +67,7 @@ class Messages:
 
 
 def trainer(
-    folder: Path, task: LineTask, save: Callable[[dict[str, float]], None] = lambda _: None, **settings: Any
+    folder: Path, task: LineTask, save: Callable[[dict[str, float], Any], None] = lambda *_: None, **settings: Any
 ) -> Trainer[Rows]:
     usual = {"limit": LimitConfig(steps=6), "saving": SavingConfig(2, checkpoint_seconds=0.0)}
     settings = {**usual, "schedule": ScheduleConfig("decay", 0.01), **settings}
@@ -84,7 +84,7 @@ def test_it_takes_its_steps_and_validates_as_often_as_asked(tmp_path: Path) -> N
     saved: list[dict[str, float]] = []
     task = LineTask()
     task.losses = iter([2.0, 3.0])
-    assert trainer(tmp_path, task, saved.append).run()
+    assert trainer(tmp_path, task, lambda scores, _: saved.append(scores)).run()
     assert [(row["step"], row["epoch"]) for row in rows_of(tmp_path, "train")] == [
         (1, 0), (2, 0), (3, 0), (4, 0), (5, 1), (6, 1)
     ]  # fmt: skip
@@ -149,7 +149,7 @@ def test_checkpoints_of_an_epoch_with_more_batches_are_of_other_data(tmp_path: P
     assert not stopped.run()
     other = trainer(tmp_path, LineTask(batches=3))
     assert other.resume()
-    with pytest.raises(UserError, match="are of other data"):
+    with pytest.raises(UserError, match="belong to other data"):
         other.run()
 
 
@@ -158,9 +158,9 @@ def test_the_mean_of_the_last_checkpoints_is_measured_and_kept_if_it_is_best(tmp
     task.losses = iter([4.0, 3.0, 2.0])
     weights: list[Tensor] = []
 
-    def save(scores: dict[str, float]) -> None:
+    def save(scores: dict[str, float], kept: Any) -> None:
         saved.append(scores["loss"])
-        weights.append(task.model.weight.detach().clone())
+        weights.append(dict(kept.tensors)["weight"].detach().clone())
 
     run = trainer(tmp_path, task, save, average_checkpoints=2)
     assert run.run()

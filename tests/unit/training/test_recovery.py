@@ -110,7 +110,7 @@ def test_a_damaged_file_gives_way_to_the_checkpoint_before(file: str, damage: st
     assert trainer.resume()
     assert trainer.state.position.step == 1
     [message] = trainer.observer.messages
-    assert "step-000000002 is damaged" in message and "going on from step-000000001" in message
+    assert "step-000000002 is damaged" in message and "continuing from step-000000001" in message
     save_step(trainer, 2)
     assert found_step(tmp_path) == 2
 

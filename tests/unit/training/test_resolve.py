@@ -2,7 +2,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.tasks.translation.job import TranslationData
-from heedful.training.resolve import check_settings, fill_in
+from heedful.training.resolve import check_layout, check_settings, fill_in
 from heedful.training.run_config import RunConfig
 
 
@@ -29,3 +29,17 @@ def test_a_budget_leaves_the_recipe_of_recurrent_models_as_it_is() -> None:
     with_budget, without = fill_in("recurrent_tiny", budget).training, fill_in("recurrent_tiny", {}).training
     assert with_budget.schedule == without.schedule
     assert with_budget.ema_decay == without.ema_decay
+
+
+def test_a_layout_that_cannot_be_is_refused_before_there_is_data() -> None:
+    def asking(preset: str | None = None, **axes: int) -> RunConfig:
+        return RunConfig("out", TranslationData(("a.en",), ("a.de",)), preset, {"training": {"parallel": axes}})
+
+    check_layout(asking("translation_tiny", tensor=2), 6)
+    check_layout(asking(tensor=3), 6)  # how many heads there are is for the data to say
+    with pytest.raises(UserError, match="asks for shard 2 = 2 processes, but there are 3"):
+        check_layout(asking(shard=2), 3)
+    with pytest.raises(UserError, match=r"tensor is 3, but encoder.* has 4 heads"):
+        check_layout(asking("translation_tiny", tensor=3), 6)
+    with pytest.raises(UserError, match=r"tensor is 2, but a Recurrent.* cannot be split over processes"):
+        check_layout(asking("recurrent_tiny", tensor=2), 2)

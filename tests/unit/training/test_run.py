@@ -119,7 +119,10 @@ def test_what_is_refused_leaves_no_run_behind(train: Train, tmp_path: Path) -> N
         train(family="vision")
     with pytest.raises(UserError, match=r"schedule.kind is decay, which needs"):
         train(training={"schedule": {"kind": "decay", "learning_rate": None}})
-    assert not (tmp_path / "out").exists()
+    events = Events()
+    with pytest.raises(UserError, match="asks for tensor 7 = 7 processes, but there is 1"):
+        train(events, training={"parallel": {"tensor": 7}})
+    assert events.names == [] and not (tmp_path / "out").exists()
 
 
 def test_a_folder_of_something_else_is_not_touched(train: Train, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+
+from heedful.claims.learning.clock import seconds_now
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,12 @@ class Course:
     learning_rate: float = 0.004
     clip_norm: float = 1.0
     seconds: float | None = None
+
+
+# What each kind of model may learn at, where kinds are compared that one rate does not suit alike; and the seed that
+# chooses among them, which no result comes from.
+RATES = (0.002, 0.004, 0.008)
+PILOT_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,16 @@ class Learned:
         return sum(last) / len(last)
 
 
+def best_rate(end: Callable[[float], float]) -> float:
+    """The rate at which a pilot's training loss ends lowest."""
+    return min(RATES, key=end)
+
+
+def told_rates(rates: dict[str, float]) -> str:
+    """The rates that were chosen, in words."""
+    return ", ".join(f"{rate:g} for {kind}" for kind, rate in rates.items())
+
+
 def rate_at(done: float) -> float:
     """The share of the learning rate after a share of the course."""
     return min(1.0, done / 0.1) * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
@@ -49,9 +66,9 @@ def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Le
     losses: list[float] = []
     seconds: list[float] = []
     model.train()
-    began = time.perf_counter()
+    began = seconds_now()
     for step in range(course.steps):
-        spent = time.perf_counter() - began
+        spent = seconds_now() - began
         if course.seconds is not None and spent >= course.seconds:
             break
         done = (step + 1) / course.steps if course.seconds is None else spent / course.seconds
@@ -65,6 +82,6 @@ def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Le
         value.backward()
         nn.utils.clip_grad_norm_(model.parameters(), course.clip_norm)
         optimizer.step()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(seconds_now() - began)
     model.eval()
     return Learned(losses, seconds)

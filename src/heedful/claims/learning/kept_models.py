@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 from torch import nn
 
 from heedful.claims.workbench import Shelf
-from heedful.files import write_weights
 from heedful.models.weights_file import load_parameters, parameter_tensors
+from heedful.weights_seal import unsealed
+from heedful.weights_writer import stream_of, write_weights_file
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -21,6 +22,6 @@ def kept_model(shelf: Shelf, made_from: Any, model: Model, train: Callable[[Mode
     if not path.is_file():
         train(model)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_weights(path, parameter_tensors(model), None)
+        write_weights_file(path, stream_of(parameter_tensors(model)), unsealed(None))
     load_parameters(model, load_file(path))
     return model.eval()

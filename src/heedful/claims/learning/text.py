@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from pydoc_data.topics import topics
@@ -76,6 +77,11 @@ def next_token_loss(model: nn.Module, ids_BT: Tensor, smoothing: float = 0.0) ->
     return F.cross_entropy(logits_BTV.flatten(0, 1), ids_BT[:, 1:].flatten(), label_smoothing=smoothing)
 
 
+def shown_loss(loss: float) -> float:
+    """A loss that a chart can show, also of a model whose training has burst."""
+    return min(loss, 99.0) if math.isfinite(loss) else 99.0
+
+
 @torch.no_grad()
 def held_out_scores(model: nn.Module, length: int) -> tuple[float, float]:
     """The loss per character of the held-out text, and the share of characters that are guessed right."""
@@ -84,4 +90,4 @@ def held_out_scores(model: nn.Module, length: int) -> tuple[float, float]:
     logits_BTV = torch.cat([model(part[:, :-1]) for part in ids_BT.split(32)])
     targets = ids_BT[:, 1:]
     loss = float(F.cross_entropy(logits_BTV.flatten(0, 1), targets.flatten()))
-    return min(loss, 99.0), float((logits_BTV.argmax(-1) == targets).float().mean())
+    return shown_loss(loss), float((logits_BTV.argmax(-1) == targets).float().mean())

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from heedful.claims.learning.course import Course, Learned, learn
+from heedful.claims.learning.course import PILOT_SEED, Course, Learned, best_rate, learn
 from heedful.claims.learning.kept_models import kept_model
 from heedful.claims.learning.text import held_out_scores, next_token_loss, reference_text, windows
 from heedful.claims.workbench import Workbench
@@ -120,6 +120,13 @@ def tried(bench: Workbench, trial: TextTrial) -> TextResult:
     return replace(TextResult(**found), curve=tuple(found["curve"]))
 
 
+def tuned(bench: Workbench, trial: TextTrial) -> TextTrial:
+    """The trial at the rate that suits its model best, by a third of the steps from the pilots' seed."""
+    pilot = replace(trial, seed=PILOT_SEED, steps=trial.steps // 3)
+    rate = best_rate(lambda rate: tried(bench, replace(pilot, learning_rate=rate)).train_loss)
+    return replace(trial, learning_rate=rate)
+
+
 def trained_model(bench: Workbench, trial: TextTrial) -> DecoderOnly:
     """The trained model itself, whose weights are kept."""
 
@@ -132,4 +139,4 @@ def trained_model(bench: Workbench, trial: TextTrial) -> DecoderOnly:
 
 def common_trial(bench: Workbench, seed: int = 1) -> TextTrial:
     """The model that claims look into which need a trained one."""
-    return TextTrial(small_config(), seed, bench.choose(300, 1000))
+    return TextTrial(small_config(), seed, bench.choose(300, 400))

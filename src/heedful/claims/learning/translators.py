@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.claims.learning.course import Course, Learned, learn
 from heedful.claims.learning.kept_models import kept_model
 from heedful.claims.learning.little_language import PADDING, VOCABULARY, PairBatch, batch_of, draw_sentences
+from heedful.claims.learning.text import shown_loss
 from heedful.claims.workbench import Workbench
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.attention import AttentionConfig
@@ -66,7 +67,7 @@ def translation_scores(model: nn.Module, batch: PairBatch | None = None) -> tupl
     logits_BTV = model(batch.source_BS, batch.input_BT, batch.source_lengths_B)
     right = (logits_BTV.argmax(-1) == batch.output_BT)[batch.real_BT].float().mean()
     loss = F.cross_entropy(logits_BTV.flatten(0, 1), batch.output_BT.flatten(), ignore_index=PADDING)
-    return min(99.0, float(loss)), float(right)
+    return shown_loss(float(loss)), float(right)
 
 
 def learn_translation(model: nn.Module, trial: TranslationTrial) -> Learned:

@@ -90,7 +90,7 @@ def judge(
 
 def measure(bench: Workbench) -> Evidence:
     """Translators with both kinds of batches and several sizes, and models of text with several lengths."""
-    seconds = bench.choose(4.0, 15.0)
+    seconds = bench.choose(4.0, 10.0)
     sentences = draw_sentences(CORPUS, (1, 7), MOST_CLAUSES)
     lengths = lengths_of(sentences)
     padding = {way: padding_share(lengths, batches_of(way, sentences, 1200, 1, 0)) for way in WAYS}

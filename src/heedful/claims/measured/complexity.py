@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, number, series
 from heedful.claims.learning.blocked_attention import attend_in_blocks
+from heedful.claims.learning.clock import seconds_now
 from heedful.claims.workbench import Workbench
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.multi_head_attention import SelfAttention
@@ -41,9 +41,9 @@ def seconds_at(call: Callable[[Tensor], Tensor], length: int, rows: int, repeats
     x_BTD = torch.randn(rows, length, WIDTH, requires_grad=True)
     found = []
     for _ in range(repeats + 1):
-        began = time.perf_counter()
+        began = seconds_now()
         call(x_BTD).sum().backward()
-        found.append(time.perf_counter() - began)
+        found.append(seconds_now() - began)
     return min(found[1:])
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, learn_text, small_config
 from heedful.claims.workbench import Workbench
@@ -90,18 +91,18 @@ def first_to_last(gradients: list[float]) -> float:
     return shown_size(gradients[0] / gradients[-1])
 
 
-def end_of_training(kind: str, layers: int, seed: int, steps: int) -> float:
+def end_of_training(kind: str, layers: int, seed: int, steps: int, rate: float) -> float:
     """The training loss of a deep model of text at the end."""
     config = small_config(WIDTH, layers)
     config = replace(config, stack=replace(config.stack, norm="pre" if kind == "pre-norm" else "post"))
     torch.manual_seed(seed)
     model = DecoderOnly(config)
     change_residuals(model, kind, WIDTH)
-    return min(20.0, learn_text(model, TextTrial(config, seed, steps, 0.002, rows=8)).end)
+    return min(20.0, learn_text(model, TextTrial(config, seed, steps, rate, rows=8)).end)
 
 
 def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if deep stacks with both learn, and those that lack one or both do not, or learn less.
+    """It holds if deep stacks with both learn, pre and post, and those that lack one or both do not, or learn less.
 
     `shares` are of the deepest stacks: the gradient that reaches the first layer, in that at the end.
     """
@@ -112,32 +113,29 @@ def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Ver
         f"{mean(each):.2f} ({kind})" for kind, each in losses.items()
     )
     ends = {kind: mean(each) for kind, each in losses.items()}
-    best = min(ends["pre-norm"], ends["post-norm"])
-    without = [ends[kind] for kind in KINDS[2:]]
     if min(ends.values()) > counted_pairs_loss():
         return "too short to tell", words
-    residual_needed = min(ends["norm, no residual"], ends["neither"]) > best + 0.1
-    norm_needed = ends["residual, no norm"] > best + 0.02
-    if residual_needed and norm_needed:
-        return "holds", words
-    return ("holds in part" if max(without) > best + 0.1 else "does not hold at this size"), words
+    better = [clearly_below(losses[kind], losses[without]) for kind in KINDS[:2] for without in KINDS[2:]]
+    return ("holds" if all(better) else "holds in part" if any(better) else "does not hold at this size"), words
 
 
 def measure(bench: Workbench) -> Evidence:
     """Gradients of stacks of 2 to 48 layers, and training of one depth."""
     depths = bench.choose((2, 12, 48), (2, 6, 12, 24, 48))
-    layers, steps = bench.choose(12, 24), bench.choose(30, 300)
+    layers, steps = bench.choose(12, 16), bench.choose(30, 150)
     shares = {
         kind: [[first_to_last(gradients_by_layer(kind, depth, seed)) for depth in depths] for seed in (1, 2, 3)]
         for kind in KINDS
     }
     profiles = {kind: gradients_by_layer(kind, 24, 1) for kind in KINDS}
-    losses = {kind: [_kept(bench, kind, layers, seed, steps) for seed in bench.seeds] for kind in KINDS}
+    rates = {kind: _rate(bench, kind, layers, steps // 3) for kind in KINDS}
+    losses = {kind: [_kept(bench, kind, layers, seed, steps, rates[kind]) for seed in bench.seeds] for kind in KINDS}
     deepest = {kind: math.exp(mean([math.log(row[-1]) for row in rows])) for kind, rows in shares.items()}
     verdict, words = judge(deepest, losses)
     return Evidence(
         f"stacks of {depths[0]} to {depths[-1]} layers of width {WIDTH} at their first weights, 3 seeds; and models of "
-        f"characters of {layers} layers that learn for {steps} steps",
+        f"characters of {layers} layers that learn for {steps} steps, each kind at the best of three rates "
+        f"({told_rates(rates)})",
         verdict,
         words,
         (
@@ -180,9 +178,13 @@ def measure(bench: Workbench) -> Evidence:
     )
 
 
-def _kept(bench: Workbench, kind: str, layers: int, seed: int, steps: int) -> float:
+def _rate(bench: Workbench, kind: str, layers: int, steps: int) -> float:
+    return best_rate(lambda rate: _kept(bench, kind, layers, PILOT_SEED, steps, rate))
+
+
+def _kept(bench: Workbench, kind: str, layers: int, seed: int, steps: int, rate: float) -> float:
     def make() -> float:
         bench.tell(f"{layers} layers, {kind}, seed {seed}")
-        return end_of_training(kind, layers, seed, steps)
+        return end_of_training(kind, layers, seed, steps, rate)
 
-    return bench.own.value("deep", [kind, layers, seed, steps], make)
+    return bench.own.value("deep", [kind, layers, seed, steps, rate], make)

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.translators import (
     TranslationTrial,
     learn_translation,
@@ -53,7 +54,7 @@ def judge(plain: float, scaled: float, losses: dict[str, list[float]], saved: fl
     words += f"{scaled:.2f}; sharing saves {saved:.0%} of the parameters; the loss after training is "
     words += ", ".join(f"{end:.3f} ({way})" for way, end in ends.items())
     alike = 0.5 < scaled < 2 and plain < 0.25
-    better = ends["scaled, shared"] <= ends["not scaled, shared"]
+    better = clearly_below(losses["scaled, shared"], losses["not scaled, shared"])
     free = ends["scaled, shared"] <= 1.1 * ends["scaled, not shared"] + 0.01
     held = alike + better + free
     return ("holds" if held == 3 else "holds in part" if held else "does not hold at this size"), words
@@ -62,8 +63,9 @@ def judge(plain: float, scaled: float, losses: dict[str, list[float]], saved: fl
 def measure(bench: Workbench) -> Evidence:
     """Lengths at the first weights, and translators of each kind."""
     rows = [[norms(width, seed) for width in WIDTHS] for seed in (1, 2, 3)]
-    steps = bench.choose(150, 800)
-    found = {way: [_kept(bench, way, seed, steps) for seed in bench.seeds] for way in WAYS}
+    steps = bench.choose(150, 300)
+    rates = {way: _rate(bench, way, steps // 3) for way in WAYS}
+    found = {way: [_kept(bench, way, seed, steps, rates[way]) for seed in bench.seeds] for way in WAYS}
     losses = {way: [each["loss"] for each in runs] for way, runs in found.items()}
     plain, scaled, position = (mean([row[-1][place] for row in rows]) for place in range(3))
     sizes = {way: runs[0]["parameters"] for way, runs in found.items()}
@@ -85,7 +87,7 @@ def measure(bench: Workbench) -> Evidence:
         f"tables at their first weights for d_model {WIDTHS[0]} to {WIDTHS[-1]}, 3 seeds; 2+2-layer translators of a "
         "little "
         f"language, width 64, {steps} steps, with embeddings scaled or not, and one table for source, target and "
-        "output or three",
+        f"output or three, each at the best of three rates ({told_rates(rates)})",
         verdict,
         words,
         (
@@ -100,18 +102,22 @@ def measure(bench: Workbench) -> Evidence:
     )
 
 
-def _kept(bench: Workbench, way: str, seed: int, steps: int) -> dict[str, Any]:
+def _rate(bench: Workbench, way: str, steps: int) -> float:
+    return best_rate(lambda rate: _kept(bench, way, PILOT_SEED, steps, rate)["curve"][-1])
+
+
+def _kept(bench: Workbench, way: str, seed: int, steps: int, rate: float) -> dict[str, Any]:
     def make() -> dict[str, Any]:
         bench.tell(f"embeddings {way}, seed {seed}")
         scaled, shared = WAYS[way]
         torch.manual_seed(seed)
         config = translator_config(scaled_embedding=scaled, tied=shared)
         model = EncoderDecoder(config)
-        learned = learn_translation(model, TranslationTrial(config, seed, steps))
+        learned = learn_translation(model, TranslationTrial(config, seed, steps, learning_rate=rate))
         loss, right = translation_scores(model)
         size = max(1, len(learned.losses) // 20)
         curve = [mean(learned.losses[at : at + size]) for at in range(0, len(learned.losses), size)]
         parameters = sum(each.numel() for each in model.parameters())
         return {"loss": loss, "right": right, "curve": curve, "parameters": parameters}
 
-    return bench.own.value("way", [way, seed, steps], make)
+    return bench.own.value("way", [way, seed, steps, rate], make)

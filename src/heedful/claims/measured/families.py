@@ -133,7 +133,7 @@ def judge(right: dict[str, dict[str, float]], wrong: dict[str, float]) -> tuple[
 
 def measure(bench: Workbench) -> Evidence:
     """Every family on every task, and two models with the wrong mask."""
-    steps = bench.choose(250, 800)
+    steps = bench.choose(250, 300)
     right = {
         family: {task: [_kept(bench, family, task, seed, steps) for seed in bench.seeds] for task in TASKS}
         for family in FAMILIES

@@ -111,7 +111,7 @@ def judge(roles: list[str], losses: list[float], accuracy: float) -> tuple[Verdi
 
 def measure(bench: Workbench) -> Evidence:
     """All heads of translators, and translations without each."""
-    steps = bench.choose(400, 1500)
+    steps = bench.choose(400, 600)
     trials = [TranslationTrial(translator_config(), seed, steps) for seed in bench.seeds]
     rows = [head for trial in trials for head in _heads(bench, trial)]
     first = [row for row in rows if row["seed"] == bench.seeds[0]]

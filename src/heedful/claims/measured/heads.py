@@ -10,8 +10,8 @@ from heedful.settings.attention import AttentionConfig
 
 WIDTH = 64
 HEADS = (1, 2, 4, 8, 16, 32)
-KEY_WIDTHS = (2, 4, 8, 16)
 KEY_HEADS = 4
+KEY_WIDTHS = (2, 4, 8, WIDTH // KEY_HEADS)
 
 
 def judge(by_heads: dict[int, list[float]], by_width: dict[int, list[float]]) -> tuple[Verdict, str]:
@@ -35,7 +35,7 @@ def judge(by_heads: dict[int, list[float]], by_width: dict[int, list[float]]) ->
 
 def measure(bench: Workbench) -> Evidence:
     """Models of text that differ in their heads alone."""
-    steps = bench.choose(100, 1000)
+    steps = bench.choose(100, 400)
 
     def losses(attention: AttentionConfig) -> list[float]:
         trials = [TextTrial(small_config(WIDTH, attention=attention), seed, steps) for seed in bench.seeds]
@@ -44,8 +44,9 @@ def measure(bench: Workbench) -> Evidence:
     by_heads = {count: losses(AttentionConfig(count)) for count in HEADS}
     by_width = {
         width: losses(AttentionConfig(KEY_HEADS, key_width=width, value_width=WIDTH // KEY_HEADS))
-        for width in KEY_WIDTHS
+        for width in KEY_WIDTHS[:-1]
     }
+    by_width[KEY_WIDTHS[-1]] = by_heads[KEY_HEADS]  # the same model
     verdict, words = judge(by_heads, by_width)
 
     def chart(title: str, label: str, found: dict[int, list[float]]) -> Chart:

@@ -84,7 +84,7 @@ def judge(losses: dict[int, list[float]], recall: dict[int, float], faster: floa
 def measure(bench: Workbench) -> Evidence:
     """Models of text and of recall with each window, and layers at several lengths."""
     windows = bench.choose((2, 32, LENGTH), (2, 4, 8, 16, 32, 64, LENGTH))
-    steps, recall_steps = bench.choose(200, 800), bench.choose(150, 400)
+    steps, recall_steps = bench.choose(200, 400), bench.choose(150, 300)
     losses = {window: [_text(bench, window, seed, steps) for seed in bench.seeds] for window in windows}
     # Two layers with a window of w reach 2 (w - 1) tokens back: 16 is just too little for the distance, 17 just enough.
     recall_windows = bench.choose([4, DISTANCE + 1], [4, 16, 17, DISTANCE + 1])

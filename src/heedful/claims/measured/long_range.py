@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
-from heedful.claims.learning.course import Course, learn
+from heedful.claims.learning.course import PILOT_SEED, Course, best_rate, learn, told_rates
 from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
 from heedful.claims.workbench import Workbench
 from heedful.models.decoder_only import DecoderOnly
@@ -24,7 +24,7 @@ KINDS = ("Transformer", "LSTM", "GRU")
 ANSWERS, FILLERS = 10, 10
 ASK = ANSWERS + FILLERS
 VOCABULARY = ASK + 1
-WIDTH, LAYERS, ROWS = 48, 2, 16
+WIDTH, LAYERS, ROWS, PILOT_DISTANCE = 48, 2, 16, 32
 
 
 def recall_rows(distance: int, rows: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
@@ -55,7 +55,7 @@ def new_model(kind: str, distance: int, seed: int) -> nn.Module:
     return RecurrentReader(VOCABULARY, width_for(parameters, VOCABULARY, LAYERS, cell), LAYERS, cell)
 
 
-def run(kind: str, distance: int, seed: int, steps: int) -> dict[str, float]:
+def run(kind: str, distance: int, seed: int, steps: int, rate: float) -> dict[str, float]:
     """How well a model recalls after training at a distance, and its gradient to the far token before training."""
     model = new_model(kind, distance, seed)
     ids_BT, _ = recall_rows(distance, ROWS, (seed, 0))
@@ -71,12 +71,12 @@ def run(kind: str, distance: int, seed: int, steps: int) -> dict[str, float]:
         ids_BT, answers_B = recall_rows(distance, ROWS, (seed, step + 1))
         return F.cross_entropy(model(ids_BT)[:, -1], answers_B)
 
-    learned = learn(model, loss, Course(steps, 0.003))
+    learned = learn(model, loss, Course(steps, rate))
     with torch.no_grad():
         ids_BT, answers_B = recall_rows(distance, 100, (0, distance))
         right = float((model(ids_BT)[:, -1].argmax(-1) == answers_B).float().mean())
     parameters = sum(each.numel() for each in model.parameters())
-    return {"right": right, "gradient": max(gradient, 1e-12), "seconds": learned.seconds[-1], "parameters": parameters}
+    return {"right": right, "gradient": max(gradient, 1e-12), "loss": learned.end, "parameters": parameters}
 
 
 def reach(distances: tuple[int, ...], right: list[float]) -> int:
@@ -108,12 +108,13 @@ def judge(reaches: dict[str, int], falls: dict[str, float], farthest: int) -> tu
 
 def measure(bench: Workbench) -> Evidence:
     """Every kind at every distance."""
-    distances = bench.choose((8, 32, 64), (8, 16, 32, 64, 128, 256, 512))
-    steps = bench.choose(150, 400)
+    distances = bench.choose((8, 32, 64), (8, 64, 512))
+    steps = bench.choose(150, 200)
     found: dict[str, list[list[dict[str, float]]]] = {kind: [] for kind in KINDS}
+    rates = {kind: _rate(bench, kind, steps) for kind in KINDS}
     for kind in KINDS:
         for seed in bench.seeds:
-            found[kind].append([_kept(bench, kind, distance, seed, steps) for distance in distances])
+            found[kind].append([_kept(bench, kind, distance, seed, steps, rates[kind]) for distance in distances])
 
     def column(kind: str, what: str) -> list[list[float]]:
         return [[each[what] for each in row] for row in found[kind]]
@@ -127,7 +128,9 @@ def measure(bench: Workbench) -> Evidence:
         "layers, "
         f"{found['Transformer'][0][0]['parameters']:,.0f} parameters (LSTM {found['LSTM'][0][0]['parameters']:,.0f}, "
         "GRU "
-        f"{found['GRU'][0][0]['parameters']:,.0f}), {steps} steps at each distance",
+        f"{found['GRU'][0][0]['parameters']:,.0f}), {steps} steps at each distance, each "
+        "kind at the best of three rates for distance "
+        f"{PILOT_DISTANCE} ({told_rates(rates)})",
         verdict,
         words,
         tuple(
@@ -156,9 +159,13 @@ def measure(bench: Workbench) -> Evidence:
     )
 
 
-def _kept(bench: Workbench, kind: str, distance: int, seed: int, steps: int) -> dict[str, float]:
+def _rate(bench: Workbench, kind: str, steps: int) -> float:
+    return best_rate(lambda rate: _kept(bench, kind, PILOT_DISTANCE, PILOT_SEED, steps, rate)["loss"])
+
+
+def _kept(bench: Workbench, kind: str, distance: int, seed: int, steps: int, rate: float) -> dict[str, float]:
     def make() -> dict[str, float]:
         bench.tell(f"recall at distance {distance}: {kind}, seed {seed}")
-        return run(kind, distance, seed, steps)
+        return run(kind, distance, seed, steps, rate)
 
-    return bench.own.value("recall", [kind, distance, seed, steps], make)
+    return bench.own.value("recall", [kind, distance, seed, steps, rate], make)

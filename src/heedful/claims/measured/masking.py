@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series
-from heedful.claims.learning.text import held_out_windows, reference_text
+from heedful.claims.learning.text import held_out_windows, reference_text, shown_loss
 from heedful.claims.learning.text_trials import LENGTH, TextTrial, build, learn_text, result_of, small_config
 from heedful.claims.workbench import Workbench
 from heedful.layers.stacks import Encoder
@@ -52,7 +52,7 @@ def gradients_by_side(stack: Encoder, x_1TD: Tensor, *, causal: bool) -> tuple[f
 def honest_loss(model: nn.Module, ids_BT: Tensor) -> float:
     """The loss of a character when only those before it are given to the model."""
     losses = [F.cross_entropy(model(ids_BT[:, :length])[:, -1], ids_BT[:, length]) for length in PREFIXES]
-    return min(99.0, float(torch.stack(losses).mean()))
+    return shown_loss(float(torch.stack(losses).mean()))
 
 
 def judge(future: list[float], open_future: list[float], honest: dict[str, list[float]]) -> tuple[Verdict, str]:
@@ -76,7 +76,7 @@ def measure(bench: Workbench) -> Evidence:
             x_1TD = torch.randn(1, 13, 32)
             closed.append(gradients_by_side(stack, x_1TD, causal=True)[0])
             opened.append(gradients_by_side(stack, x_1TD, causal=False)[0])
-    steps = bench.choose(250, 1000)
+    steps = bench.choose(250, 400)
     runs = [_run(bench, kind, seed, steps) for kind in ("mask", "no mask") for seed in bench.seeds]
     by_kind = {kind: [each for each in runs if each["kind"] == kind] for kind in ("mask", "no mask")}
     honest = {kind: [each["honest"] for each in found] for kind, found in by_kind.items()}

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
 from heedful.claims.learning.text import held_out_scores, reference_text
 from heedful.claims.learning.text_trials import TextTrial, build, learn_text, small_config
@@ -29,9 +30,9 @@ def loss_at(losses: list[float], places: list[float], wanted: list[float]) -> li
     return found
 
 
-def run(kind: str, seed: int, seconds: float) -> dict[str, Any]:
+def run(kind: str, seed: int, seconds: float, rate: float) -> dict[str, Any]:
     """A model that learns for some seconds: its losses, times, speed, and worth at the end."""
-    trial = TextTrial(small_config(length=LENGTH), seed, 100_000, 0.004, length=LENGTH, rows=ROWS)
+    trial = TextTrial(small_config(length=LENGTH), seed, 100_000, rate, length=LENGTH, rows=ROWS)
     model: torch.nn.Module = build(trial)
     parameters = sum(each.numel() for each in model.parameters())
     if kind != "Transformer":
@@ -65,8 +66,9 @@ def judge(
 
 def measure(bench: Workbench) -> Evidence:
     """Models of about as many parameters, the same batches, the same time."""
-    seconds = bench.choose(5.0, 25.0)
-    found = {kind: [_kept(bench, kind, seed, seconds) for seed in bench.seeds] for kind in KINDS}
+    seconds = bench.choose(5.0, 15.0)
+    rates = {kind: _rate(bench, kind, seconds / 4) for kind in KINDS}
+    found = {kind: [_kept(bench, kind, seed, seconds, rates[kind]) for seed in bench.seeds] for kind in KINDS}
     times = [seconds * (place + 1) / POINTS for place in range(POINTS)]
     fewest = min(len(each["seconds"]) for runs in found.values() for each in runs)
     steps = [fewest * (place + 1) / POINTS for place in range(POINTS)]
@@ -83,7 +85,7 @@ def measure(bench: Workbench) -> Evidence:
     sizes = ", ".join(f"{kind} {runs[0]['parameters']:,}" for kind, runs in found.items())
     return Evidence(
         f"models of characters of 2 layers ({sizes} parameters), {ROWS} windows of {LENGTH} per step, {seconds:g} "
-        "seconds each",
+        f"seconds each, each kind at the best of three rates ({told_rates(rates)})",
         verdict,
         words,
         (
@@ -110,9 +112,13 @@ def measure(bench: Workbench) -> Evidence:
     )
 
 
-def _kept(bench: Workbench, kind: str, seed: int, seconds: float) -> dict[str, Any]:
+def _rate(bench: Workbench, kind: str, seconds: float) -> float:
+    return best_rate(lambda rate: mean(_kept(bench, kind, PILOT_SEED, seconds, rate)["losses"][-10:]))
+
+
+def _kept(bench: Workbench, kind: str, seed: int, seconds: float, rate: float) -> dict[str, Any]:
     def make() -> dict[str, Any]:
         bench.tell(f"{kind}, seed {seed}, {seconds:g} seconds")
-        return run(kind, seed, seconds)
+        return run(kind, seed, seconds, rate)
 
-    return bench.own.value("run", [kind, seed, seconds], make)
+    return bench.own.value("run", [kind, seed, seconds, rate], make)

@@ -49,7 +49,7 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
 
 def measure(bench: Workbench) -> Evidence:
     """Models that differ in nothing else."""
-    steps = bench.choose(350, 1200)
+    steps = bench.choose(350, 400)
     schemes = bench.choose(("sinusoidal", "learned", "alibi"), SCHEMES)
     losses: dict[str, list[list[float]]] = {}
     for scheme in schemes:

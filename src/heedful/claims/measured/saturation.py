@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.learning.course import told_rates
 from heedful.claims.learning.text import counted_pairs_loss
-from heedful.claims.learning.text_trials import TextTrial, small_config, tried
+from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
 from heedful.claims.workbench import Workbench
 from heedful.settings.attention import AttentionConfig
 
@@ -52,11 +55,13 @@ def measure(bench: Workbench) -> Evidence:
     """Random scores, and models of one wide head."""
     norms = [[sampled_norms(width, seed) for width in WIDTHS] for seed in (1, 2, 3)]
     plain, scaled = ([[pair[kind] for pair in row] for row in norms] for kind in (0, 1))
-    key_width, steps = 256, bench.choose(300, 1000)
-    losses, curves = {}, []
+    key_width, steps = 256, bench.choose(300, 400)
+    losses, curves, rates = {}, [], {}
     for name, is_scaled in (("scaled", True), ("not scaled", False)):
         attention = AttentionConfig(1, key_width=key_width, value_width=64, scaled=is_scaled)
-        found = [tried(bench, TextTrial(small_config(attention=attention), seed, steps)) for seed in bench.seeds]
+        best = tuned(bench, TextTrial(small_config(attention=attention), 0, steps))
+        rates[name] = best.learning_rate
+        found = [tried(bench, replace(best, seed=seed)) for seed in bench.seeds]
         losses[name] = [each.loss for each in found]
         points = [steps * (place + 1) / len(found[0].curve) for place in range(len(found[0].curve))]
         curves.append(series(name, points, [each.curve for each in found]))
@@ -64,7 +69,7 @@ def measure(bench: Workbench) -> Evidence:
     verdict, words = judge(middle[0], middle[1], losses)
     return Evidence(
         f"scores of {KEYS} keys, 400 queries for each d_k, 3 seeds; 2-layer models of characters with one head of d_k "
-        f"{key_width}, {steps} steps",
+        f"{key_width}, {steps} steps, each kind at the best of three rates ({told_rates(rates)})",
         verdict,
         words,
         (

@@ -40,7 +40,7 @@ def judge(
 
 def measure(bench: Workbench) -> Evidence:
     """Models of text that differ in one thing each."""
-    steps = bench.choose(100, 1000)
+    steps = bench.choose(100, 400)
 
     def runs(config: DecoderOnlyConfig, smoothing: float = 0.0, portion: int | None = None) -> list[TextResult]:
         trials = [TextTrial(config, seed, steps, 0.005, smoothing, portion) for seed in bench.seeds]

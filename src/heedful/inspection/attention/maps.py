@@ -44,7 +44,7 @@ class Positions:
 
     @classmethod
     def along(cls, labels: list[str], others: int) -> Positions:
-        """Positions spread evenly along a sequence of so many others, with which they begin and end."""
+        """Positions spread evenly along a sequence of this many others, with which they begin and end."""
         return cls(labels, np.linspace(0, others - 1, len(labels))[:, None])
 
     @classmethod

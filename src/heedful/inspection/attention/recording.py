@@ -60,14 +60,14 @@ def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
 
 @runtime_checkable
 class Attending(Protocol):
-    """A model that tells the kinds of its attention."""
+    """A model that names the kinds of its attention."""
 
     def attention_functions(self) -> Mapping[str, Sequence[Attend]]:
         """The attention function that each layer holds, by the kind of attention."""
 
 
 def recorders_by_kind(view: nn.Module) -> dict[str, list[RecordingAttend]]:
-    """The recorders of a view, layer by layer, for each kind of attention that its model tells of."""
+    """The recorders of a view, layer by layer, for each kind of attention that its model names."""
     kinds = view.attention_functions() if isinstance(view, Attending) else {}
     return {kind: [each for each in found if isinstance(each, RecordingAttend)] for kind, found in kinds.items()}
 
@@ -84,7 +84,7 @@ class Recording(Generic[Model]):
         self._recorders = recorders_by_kind(self.view)
 
     def maps(self, kind: Kind, of_model: str, queries: str, keys: str) -> list[AttentionMap]:
-        """The maps of all layers of a kind that the model tells of; none, if it does not have it."""
+        """The maps of all layers of a kind that the model names; none, if it does not have it."""
         found = []
         for layer, recorder in enumerate(self._recorders.get(of_model, [])):
             if recorder.weights is not None:

@@ -170,7 +170,7 @@ RELATIVE = {
         "Concat(head₁ … head_{H})",
         "The results of all heads, side by side.",
         RelativeAttention,
-        "heads_BHTV.transpose(1, 2).flatten(2)",
+        "sight.picked(heads_BHTV).transpose(1, 2).flatten(2)",
     ),
     "output": Step(
         "Output projection",

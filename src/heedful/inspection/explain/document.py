@@ -81,6 +81,7 @@ class Explained:
             "parts": self._parts(),
             "answers": self._answers(),
             "changes": self.changes,
+            "leak": None if self.changes.get("mask", True) else leak(trace),
         }
 
     def html(self) -> str:
@@ -147,6 +148,14 @@ class Explained:
             ]
             for tokens, row, share in zip(best, logits, shares.double(), strict=True)
         ]
+
+
+def leak(trace: Trace) -> float | None:
+    """The share of attention that goes to what comes after the token that looks, where a text is written by tokens."""
+    own = {trace.written, "text"} if trace.written == "next" else {trace.written}
+    names = [name for name, point in trace.points.items() if name.endswith(".weights") and point.rows == point.columns]
+    shares = [trace[name].triu(1).sum(-1)[..., :-1].mean() for name in names if trace.points[name].rows in own]
+    return float(torch.stack(shares).mean()) if shares else None
 
 
 def part_of(name: str) -> str:

@@ -22,7 +22,7 @@ export class Legend {
     const weights = Array.from({ length: SCALE_STEPS }, (_, step) => weightAt(step / (SCALE_STEPS - 1), largest));
     paintWeights(this.canvas, weights, largest, [1, SCALE_STEPS], hues, dark);
     this.ticks.replaceChildren(...shownTicks(largest).map((weight) => tick(weight, largest)));
-    this.words.textContent = `Root scale, from no weight to ${shownWeight(largest)}, the largest here`;
+    this.words.textContent = `Square-root scale, from no weight to ${shownWeight(largest)}, the largest here`;
   }
 }
 

@@ -13,10 +13,10 @@ const NOTES = [
   ["Weights", "are the exact ones of this input, to three significant digits; each row of a matrix adds up to 1."],
   [
     "Colour",
-    "is on a root scale, from nothing to the largest weight in a map: a quarter of that weight takes half of the scale. " +
-      "Each head of a layer has a hue of its own; a mean of heads and a rollout go through all hues.",
+    "is on a square-root scale, from nothing to the largest weight in a map: a quarter of that weight takes half of the scale. " +
+      "Each head of a layer has its own hue; means of heads and rollouts use all hues.",
   ],
-  ["Entropy", "is in nats, a mean over queries: 0 looks at a single token, larger values at many."],
+  ["Entropy", "is in nats, averaged over queries: 0 means a single token, larger values many."],
   [
     "Distance",
     "is how far a head looks on average: in tokens, or in patches of an image; in cross-attention, how far from the " +

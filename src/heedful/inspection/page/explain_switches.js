@@ -98,8 +98,14 @@ export class SwitchPanel {
 
   difference(plain) {
     const [before, after] = [this.explained.plain.texts[1], plain.texts[1]];
-    const read = this.swapped && this.swapped !== this.text ? `Reads “${this.swapped}”. ` : "";
+    const read = (this.swapped && this.swapped !== this.text ? `Reads “${this.swapped}”. ` : "") + leaked(plain.leak);
     if (after === undefined) return `${read}Changed. The thin marks are what it was before.`;
     return before === after ? `${read}Still “${after}”. The thin marks are what it was before.` : `${read}Was “${before}”, now “${after}”.`;
   }
+}
+
+// What a missing mask lets through, where a text is written token by token.
+function leaked(share) {
+  if (share === null) return "";
+  return `Without the mask the future leaks: ${Math.round(100 * share)} % of the attention goes to tokens that come later, which are not there yet when the model writes. `;
 }

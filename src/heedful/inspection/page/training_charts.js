@@ -46,7 +46,7 @@ function stepCharts(run) {
         low: steps.gradient_norm, high: steps.gradient_norm_high }] },
     { title: "Speed", about: `${unit[0].toUpperCase()}${unit.slice(1)} per second, validations left out.`, atLeast: 0,
       series: [{ name: `${unit}/s`, tone: "blue", points: steps, values: steps.tokens_per_second, smooth: true }] },
-    { title: "Padding", about: "The share of a batch that is filled up.", atLeast: 0.05, format: percent, axisFormat: wholePercent,
+    { title: "Padding", about: "The share of a batch that is padding.", atLeast: 0.05, format: percent, axisFormat: wholePercent,
       series: [{ name: "padding", tone: "orange", points: steps, values: steps.padding, smooth: true }] },
   ];
 }

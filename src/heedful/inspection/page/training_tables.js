@@ -18,7 +18,7 @@ export function verdictOf(run) {
       h("h2", {}, h("span", { class: "sign", "aria-hidden": "true" }, healthy ? "✓" : "…"), healthy ? "Healthy" : "Too early to judge"),
       h("p", {}, healthy
         ? `Looked for, and not found: ${run.checks.join(", ")}.`
-        : "A run is judged from 50 steps on, at its end or from its third validation on.")));
+        : "A run is judged after 50 steps, when it ends or from its third validation on.")));
 }
 
 function table(caption, heads, rows) {

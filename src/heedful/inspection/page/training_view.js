@@ -6,7 +6,7 @@ import { scoreFormat, timeOf } from "./scales.js";
 import { chartsOf } from "./training_charts.js";
 import { choicesOf, dataOf, examplesOf, processesOf, validationsOf, verdictOf } from "./training_tables.js";
 
-const STATES = { finished: "finished", stopped: "stopped by an error", unfinished: "not finished: make the page anew to see it go on" };
+const STATES = { finished: "finished", stopped: "stopped by an error", unfinished: "not finished: make the page again to see how it continues" };
 const run = JSON.parse(document.getElementById("document").textContent);
 const view = { axis: "step", range: [0, 1], smoothing: 0.02, logarithmic: false, cursor: null, moveCursor };
 const charts = run.totals.steps ? chartsOf(run).map((chart) => makeChart(chart, view)) : [];

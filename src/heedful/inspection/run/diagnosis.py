@@ -27,7 +27,7 @@ CHANCE = 5
 # The share of its first loss that a run must have got rid of.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
-# A run of so many steps has had the time to make use of its input; so has one that has seen its data so often, and
+# A run of this many steps has had the time to make use of its input; so has one that has seen its data so often, and
 # whose training loss has come to rest, which is to say that it fell by less than this share in the last third. In a
 # short run the loss also rests because the learning rate has decayed.
 LONG_RUN = 1000
@@ -138,7 +138,7 @@ def _divergence(run: RunRecord) -> Finding | None:
     lowest = loss.steps[int(loss.means.argmin())]
     evidence = (
         f"The training loss was {loss.first:.2f} at first and {loss.best:.2f} about step {lowest:,}, "
-        f"but is now {loss.now:.2f}: much of what was learned is lost again."
+        f"but is now {loss.now:.2f}: much of what it had learned is lost."
     )
     return Finding("divergence", True, "Training diverged", evidence, advice)
 
@@ -153,7 +153,7 @@ def _nothing_learned(run: RunRecord) -> Finding | None:
         "Nothing was learned",
         f"After {len(run.steps):,} steps the training loss is {loss.now:.3f}; it began at {loss.first:.3f}.",
         "Raise training.schedule.learning_rate, or leave it to the preset. If it is neither very small nor very "
-        "large, look at the data: is each answer in the file the one to its input?",
+        "large, look at the data: does each answer in the file belong to its input?",
     )
 
 
@@ -162,7 +162,7 @@ def _constant_data(run: RunRecord) -> Finding | None:
     answers = _constant_answers(run)
     if not answers or answers["expected_share"] < REPEATED_SHARE:
         return None
-    advice = "The data teaches it: leave out repeated answers, or add examples with other ones."
+    advice = "The data teaches this: leave out repeated answers, or add examples with other answers."
     return _always_the_same(answers, advice)
 
 
@@ -206,7 +206,7 @@ def _input_ignored(run: RunRecord) -> Finding | None:
     )
     # A gain that chance does not give shows that the files belong together; without one, only time can tell.
     if gain >= LEAST_GAIN * (best["loss"] + gain) or not _has_come_to_rest(run):
-        title = f"The run is too short to tell whether the {what} is made use of"
+        title = f"The run is too short to tell whether the {what} is used"
         return Finding(TOO_SHORT, False, title, evidence, "Train for longer.")
     if what == "source":
         title = "The source is ignored: the files may be misaligned"
@@ -246,7 +246,7 @@ def _overfitting(run: RunRecord) -> Finding | None:
     return Finding(
         "overfitting",
         False,
-        "The model learns its training data by heart",
+        "The model is memorising its training data",
         f"The held-out loss was lowest ({lowest['loss']:.3f}) at step {lowest['step']:,} and is {last['loss']:.3f} at "
         f"the end, while the training loss went on falling.",
         f"The folder holds {run.best_in_words}. For better ones: more data, more dropout, a smaller model, or a "

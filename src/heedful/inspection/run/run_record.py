@@ -176,7 +176,7 @@ def _summarised(file: Path) -> list[Row]:
 
 
 def _rule(entry: Row) -> Row:
-    """The rule that an entry of the data report tells of, and where; nothing, if the entry is of another kind."""
+    """The rule that an entry of the data report names, and where; nothing, if it is another kind of entry."""
     if "rule" not in entry:
         return {}
     first = {"files": entry.get("files") or [entry["file"]], "line": entry.get("line")}

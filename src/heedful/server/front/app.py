@@ -21,7 +21,7 @@ from heedful.server.front import (
     text_routes,
     translate_routes,
 )
-from heedful.server.front.desk import Desk, json_answer
+from heedful.server.front.desk import Desk
 from heedful.server.front.errors import (
     BAD_REQUEST,
     INVALID,
@@ -38,6 +38,7 @@ from heedful.server.front.guard import Guard
 from heedful.server.front.metrics import Metrics
 from heedful.server.front.openapi import describe
 from heedful.server.front.pool import WorkerPool
+from heedful.server.front.shortcut import Shortcut, api_error_answer
 from heedful.server.front.unserved import advice
 from heedful.server.messages import FAULT
 
@@ -56,7 +57,7 @@ def build_app(pool: WorkerPool) -> Guard:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.desk = Desk(pool)
+    app.state.desk = desk = Desk(pool)
     app.state.metrics = Metrics()
     for module in ROUTES:
         app.include_router(module.router)
@@ -65,24 +66,23 @@ def build_app(pool: WorkerPool) -> Guard:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _broken)
     app.openapi = lambda: describe(app, pool)  # type: ignore[method-assign]
-    posts = {route.path for module in ROUTES for route in module.router.routes if "POST" in route.methods}
+    routes = [route for module in ROUTES for route in module.router.routes]
+    # Inside what answers faults, and before what finds routes.
+    app.add_middleware(Shortcut, routes=routes, desk=desk)
+    posts = {route.path for route in routes if "POST" in route.methods}
     return Guard(app, pool.settings, app.state.metrics, posts)
 
 
-def _answer(error: ApiError) -> Response:
-    return json_answer(error.body(), error.kind.status, error.headers)
-
-
 async def _api_error(request: Request, error: Any) -> Response:
-    return _answer(error)
+    return api_error_answer(error)
 
 
 async def _invalid(request: Request, error: Any) -> Response:
     found = error.errors()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        return _answer(ApiError(INVALID, "send JSON, with the header `Content-Type: application/json`"))
-    return _answer(ApiError(INVALID, misfits(found, 1)))
+        return api_error_answer(ApiError(INVALID, "send JSON, with the header `Content-Type: application/json`"))
+    return api_error_answer(ApiError(INVALID, misfits(found, 1)))
 
 
 async def _http_error(request: Request, error: Any) -> Response:
@@ -93,9 +93,9 @@ async def _http_error(request: Request, error: Any) -> Response:
     elif kind is NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow") or (error.headers or {}).get("allow", "another method")
         message = f"{request.method} is not for {request.scope['path']}: use {allowed}"
-    return _answer(ApiError(kind, message, dict(error.headers or {})))
+    return api_error_answer(ApiError(kind, message, dict(error.headers or {})))
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     print(f"heedful: request {REQUEST.get()} failed, as told below", file=sys.stderr, flush=True)
-    return _answer(broken(FAULT))
+    return api_error_answer(broken(FAULT))

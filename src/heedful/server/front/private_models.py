@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from heedful.errors import UserError
 from heedful.files import file_version
 from heedful.server.settings import ServerSettings
+from heedful.weights_index import stale_shards, weights_files
 
 PREFIX = "heedful-serve-"
 # What a model folder is read from; the rest of it is for people and for further training.
@@ -53,7 +54,8 @@ def _files(folder: Path) -> dict[Path, os.stat_result]:
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
     try:
-        found = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+        stale = stale_shards(folder, [file.name for file in weights_files(folder)])
+        found = sorted(file for file in {*folder.iterdir()} - {*stale} if file.suffix in SUFFIXES and file.is_file())
         return {file: file.stat() for file in found}
     except OSError as error:
         raise UserError(f"cannot read {folder}: {error.strerror}") from None
@@ -63,17 +65,22 @@ def _copy(folder: Path, files: dict[Path, os.stat_result], into: Path) -> Path:
     """Copy a model's files into a folder of the same name, which is what the model is called."""
     target = into / folder.resolve().name
     target.mkdir(parents=True)
+    trouble: OSError | None = None
     try:
         for file in files:
             shutil.copyfile(file, target / file.name)
-        same = {file: file_version(status) for file, status in files.items()} == {
-            file: file_version(file.stat()) for file in files
-        }
     except OSError as error:
-        raise UserError(f"cannot copy {folder} to {target}: {error.strerror}: set TMPDIR to another folder") from None
-    if not same:
+        trouble = error
+    # All files are looked for anew: the shards of other weights have other names.
+    if _versions(_files(folder)) != _versions(files):
         raise UserError(f"{folder} was changed while it was read: try again when it is complete")
+    if trouble is not None:
+        raise UserError(f"cannot copy {folder} to {target}: {trouble.strerror}: set TMPDIR to another folder")
     return target
+
+
+def _versions(files: Mapping[Path, os.stat_result]) -> dict[Path, tuple[int, int, int]]:
+    return {file: file_version(status) for file, status in files.items()}
 
 
 def _new_folder(size: int) -> Path:

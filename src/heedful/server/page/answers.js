@@ -63,7 +63,7 @@ export class AnswerWorkspace {
       this.askSoon();
     };
     this.source = new SourceField({ label: "Text", placeholder: model.placeholder, oninput });
-    const placeholder = "A second text, if the model is to judge two together";
+    const placeholder = "A second text, if the model is to judge a pair";
     this.second = model.pairs ? new SourceField({ label: "Second text", placeholder, oninput }) : null;
     const fields = [this.source, this.second].filter((field) => field).map((field) => field.element);
     this.output = element("div", { class: "answer" }, this.empty());

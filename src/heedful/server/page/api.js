@@ -66,7 +66,7 @@ async function request(path, body, signal) {
         if (key === null) throw error;
         sessionStorage.setItem(KEY, key);
       } else if ((error.status === 429 || error.status === 503) && attempt < MOST_ATTEMPTS) {
-        showNotice("busy", "The server has much to do. Waiting for a place …");
+        showNotice("busy", "The server is busy. Waiting for a place in the queue …");
         await pause(Math.max(1, error.retryAfter) * 1000, signal);
       } else {
         clearNotice("busy");

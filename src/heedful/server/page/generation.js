@@ -25,7 +25,7 @@ export class GenerationWorkspace {
 
   build() {
     this.prompt = new SourceField({
-      label: "Text to continue", placeholder: "Write a beginning; the model goes on from there",
+      label: "Text to continue", placeholder: "Write a beginning; the model continues from there",
       oninput: () => clearNotice("error"),
     });
     this.prompt.input.addEventListener("keydown", (event) => {
@@ -185,7 +185,7 @@ export class GenerationWorkspace {
     const token = sample.tokens[index];
     const choices = [token, ...(token.runners_up ?? [])].sort((one, other) => other.probability - one.probability);
     openChoices(anchor, {
-      title: "Go on from another token",
+      title: "Continue from another token",
       current: token.text,
       found: Promise.resolve(choices),
       pick: (choice) => {

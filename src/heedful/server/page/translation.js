@@ -48,7 +48,7 @@ export class TranslationWorkspace {
     this.beam = numberField("Beam", 5, { min: 1, max: 32, step: 1, onchange: () => this.settingsChanged() });
     this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.settingsChanged() });
     const clear = button("Clear", () => this.clear(), { class: "quiet" });
-    const hint = "Click a translated word: what it looked at, and what else could stand there.";
+    const hint = "Click a translated word to see what it looked at, and its alternatives.";
     const advice = element("span", { class: "advice" }, hint);
     const tools = [this.progress, this.free, ...exportButtons(() => this.text(), "translation.txt")];
     const card = element(

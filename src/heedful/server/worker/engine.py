@@ -65,6 +65,8 @@ class Engine:
         self.backlog: deque[_Group] = deque()
         self.schedulers: dict[SchedulerKey, AnyScheduler] = {}
         self.places: dict[int, _Place] = {}
+        # How many sentences each model has under way or waiting, with and without somebody who watches them.
+        self.sentences: Counter[tuple[str, bool]] = Counter()
         self.indices = count()
         self.tokens = 0
 
@@ -72,10 +74,6 @@ class Engine:
     def busy(self) -> bool:
         """Whether there is anything to decode."""
         return bool(self.places)
-
-    def sentences_by_model(self) -> Counter[tuple[str, bool]]:
-        """How many sentences each model has under way or waiting, with and without somebody who watches them."""
-        return Counter((place.scheduler[0], place.watched) for place in self.places.values())
 
     def add(
         self,
@@ -91,6 +89,7 @@ class Engine:
         for request in requests:
             size = self._size(model, options, request)
             self.places[request.index] = _Place(key, listener, size, admitted=False, watched=watched)
+            self.sentences[model, watched] += 1
         guarded = watch and partial(self._watch, watch)
         self.backlog.append(_Group(deque(requests), guarded))
         self._admit()
@@ -152,8 +151,10 @@ class Engine:
     def _leave(self, index: int) -> _Place | None:
         """A sentence is done or given up, and its memory free."""
         place = self.places.pop(index, None)
-        if place is not None and place.admitted:
-            self.memory.give(place.size)
+        if place is not None:
+            self.sentences[place.scheduler[0], place.watched] -= 1
+            if place.admitted:
+                self.memory.give(place.size)
         return place
 
     def _sentences(self, model: str, options: DecodingOptions) -> int:
@@ -175,7 +176,7 @@ class Engine:
     def step(self) -> None:
         """One token of every sentence, or several where nobody waits for each; schedulers without work are dropped."""
         self._admit()
-        watched = any(place.watched for place in self.places.values())
+        watched = any(number for (_, watched), number in self.sentences.items() if watched)
         for key, scheduler in list(self.schedulers.items()):
             scheduler.takes_turns = watched
             if not scheduler.idle:

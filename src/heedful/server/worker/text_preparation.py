@@ -75,7 +75,7 @@ class TextPreparation:
         """Make texts ready, each request in turn, of those whose models have not enough to do."""
         done = 0
         while done < MOST_CHARACTERS:
-            under_way = self.engine.sentences_by_model()
+            under_way = self.engine.sentences
             able = (
                 each for each in self.waiting if under_way[each.request.model, each.work.watched] < ENOUGH_SENTENCES
             )

@@ -1,4 +1,4 @@
-"""What an encoder without a head tells of itself: it comes from elsewhere, and is not trained here."""
+"""What an encoder without a head declares: it comes from elsewhere, and is not trained here."""
 
 from heedful.tasks.declaration import TaskDeclaration, Verb
 

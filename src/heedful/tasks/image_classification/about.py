@@ -1,4 +1,4 @@
-"""What image classification tells of itself."""
+"""What image classification declares."""
 
 from heedful.tasks.declaration import Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 
@@ -6,7 +6,7 @@ HERE = "heedful.tasks.image_classification"
 
 TRAINING = Training(
     "image-classifier",
-    """Learn to tell what images show.
+    """Learn what images show.
 
     \b
     heedful train image-classifier --images photos/ --out my-vit --budget 30m
@@ -16,14 +16,14 @@ TRAINING = Training(
     f"{HERE}.job:ImageData",
     (
         Option(("--images",), "Images, with a sub-folder for each class.", "FOLDER"),
-        Option(("--idx-images",), "Images as an idx file, as MNIST has them: plain or .gz."),
+        Option(("--idx-images",), "Images as an idx file, the format of MNIST: plain or .gz."),
         Option(("--idx-labels",), "Their labels."),
-        Option(("--valid-images",), "Held-out images; without them a part is held out.", "FOLDER"),
+        Option(("--valid-images",), "Held-out images; if not given, some of the images are held out.", "FOLDER"),
         Option(("--valid-idx-images",), "Held-out images as an idx file."),
         Option(("--valid-idx-labels",), "Their labels."),
         Option(
             ("--from", "start_from"),
-            "A model to start from; its classes and its size of images may be others.",
+            "A model to start from; its classes and image size may differ.",
             "MODEL",
         ),
     ),
@@ -34,9 +34,9 @@ EVALUATION = Evaluation(
     f"{HERE}.evaluation:evaluate",
     (
         Option(("--images",), "Images: a sub-folder for each class.", "FOLDER"),
-        Option(("--idx-images",), "Images as an idx file, in place of a folder."),
+        Option(("--idx-images",), "Images as an idx file, instead of a folder."),
         Option(("--idx-labels",), "Their labels."),
-        Option(("--resolution",), "Use images at another size than in training: 40, or 40x56.", "PIXELS"),
+        Option(("--resolution",), "Use images at a different size from training: 40, or 40x56.", "PIXELS"),
     ),
 )
 

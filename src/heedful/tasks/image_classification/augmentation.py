@@ -31,7 +31,7 @@ class AugmentationConfig:
         require(self.erase, "erase", 0, 1)
 
     def flips(self, channels: int) -> bool:
-        """Whether images of so many channels are flipped."""
+        """Whether images of this many channels are flipped."""
         return channels > 1 if self.flip is None else self.flip
 
 

@@ -131,8 +131,7 @@ def _make(
     total = sum(map(len, sources))
     with (partial / "images.bin").open("wb") as out, ThreadPoolExecutor() as pool:
         for source in sources:
-            for stranger in source.strangers:
-                reason = "its name does not end as that of an image that is read"
+            for stranger, reason in source.strangers.items():
                 report.hit("no image", "left out", file=str(stranger), reason=reason)
             for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())

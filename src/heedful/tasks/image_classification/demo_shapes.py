@@ -13,7 +13,7 @@ Drawing = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
 
 
 def _polygon(corners: int, inner: float, turn: float = 0.0) -> Drawing:
-    """A star of so many corners; an inner radius of that of the chord makes it a polygon."""
+    """A star of this many corners; an inner radius of that of the chord makes it a polygon."""
     step = np.pi / corners
 
     def inside(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:

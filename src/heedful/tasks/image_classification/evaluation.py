@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from heedful.tasks.image_classification.images import decode_image, parse_resolu
 from heedful.tasks.image_classification.pipeline import ImageClassifier
 from heedful.tasks.label_tables import label_lines
 from heedful.tasks.loading import load_with
+from heedful.tasks.unknown_labels import LabelNumbers, unknown_line
 
 
 def evaluate_images(
@@ -26,11 +27,8 @@ def evaluate_images(
     resolution: int | tuple[int, int] | None,
     remark: Callable[[str, str], None],
 ) -> tuple[LabelEvaluation, float]:
-    """The scores of images, and the seconds that they took; `remark` is told of those that cannot be read."""
-    numbers = {label: number for number, label in enumerate(classifier.labels)}
-    unknown = sorted(set(source.labels) - numbers.keys())
-    if unknown:
-        raise UserError(f"the images have a class {unknown[0]!r}, which the model does not know")
+    """The scores of images, and the seconds that they took; `remark` receives those that cannot be read."""
+    numbers = LabelNumbers(classifier.labels)
     size, channels = classifier.size(resolution), classifier.model.config.channels
     scaling = classifier.scaling(size)
     right: list[int] = []
@@ -41,7 +39,7 @@ def evaluate_images(
             if isinstance(pixels, str):
                 remark(each.name, pixels)
                 continue
-            right.append(numbers[source.labels[each.label]])
+            right.append(numbers.number(source.labels[each.label], each.name))
             yield pixels
 
     started = time.monotonic()
@@ -49,7 +47,9 @@ def evaluate_images(
     if not predicted:
         raise UserError("none of the images can be read")
     seconds = time.monotonic() - started
-    return label_evaluation(np.array(right), np.array(predicted), classifier.labels), seconds
+    numbers.check()
+    result = label_evaluation(np.array(right), np.array(predicted), numbers.names)
+    return replace(result, unknown=numbers.unknown), seconds
 
 
 def evaluate(model: str, options: Options, remark: Remark) -> Measured:
@@ -63,6 +63,8 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     result, seconds = evaluate_images(
         pipeline, source, resolution, lambda name, reason: remark(f"{name} is left out: {reason}")
     )
+    if result.unknown:
+        remark(unknown_line(result.unknown, result.count))
     return {**asdict(result), "seconds": seconds}, [
         f"accuracy  {result.accuracy:.4f}  of {result.count:,} images",
         f"macro F1  {result.macro_f1:.4f}",

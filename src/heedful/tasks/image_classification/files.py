@@ -37,12 +37,21 @@ class LabelledImages(Protocol):
         """What besides the files' contents matters: where the images of a folder lie."""
 
     @property
-    def strangers(self) -> list[Path]:
-        """Files that are passed over, because they are not images."""
+    def strangers(self) -> dict[Path, str]:
+        """Files that are passed over, and why."""
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[LabelledImage]: ...
+
+
+# Folders that systems leave beside those of a user, as they do hidden ones: with copies, or with no images at all.
+SYSTEM_FOLDERS = ("__MACOSX", "@eaDir")
+NO_IMAGE, IN_SYSTEM_FOLDER = "its name does not end as that of an image that is read", "its folder is a hidden one"
+
+
+def _is_of_system(folder: str) -> bool:
+    return folder.startswith(".") or folder in SYSTEM_FOLDERS
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class ImageFolder:
     path: Path
     labels: tuple[str, ...]
     files: list[Path]
-    strangers: list[Path]
+    strangers: dict[Path, str]
 
     @classmethod
     def open(cls, name: str) -> "ImageFolder":
@@ -60,16 +69,19 @@ class ImageFolder:
         path = Path(name)
         if not path.is_dir():
             raise UserError(f"there is no folder {path}: --images takes a folder with a sub-folder for each class")
-        labels = tuple(sorted(each.name for each in path.iterdir() if each.is_dir() and not each.name.startswith(".")))
+        labels = tuple(sorted(each.name for each in path.iterdir() if each.is_dir() and not _is_of_system(each.name)))
         endings = image_endings()
-        inside = sorted(file for label in labels for file in (path / label).rglob("*") if file.is_file())
-        files = [file for file in inside if file.suffix.lower() in endings]
+        inside = sorted(file for file in path.rglob("*") if file.is_file() and file.parent != path)
+        hidden = {file for file in inside if any(map(_is_of_system, file.relative_to(path).parts[:-1]))}
+        files = [file for file in inside if file.suffix.lower() in endings and file not in hidden]
         outside = sorted(file for file in path.iterdir() if file.is_file())
         astray = [file for file in outside if file.suffix.lower() in endings]
         if astray or not files:
             what = f"{astray[0].name} is in no sub-folder" if astray else "no sub-folder holds images"
             raise UserError(f"{path}: {what}; expected a sub-folder for each class, such as {path / 'cat' / '1.jpg'}")
-        return cls(path, labels, files, sorted([*outside, *(set(inside) - set(files))]))
+        strangers = sorted([*outside, *(set(inside) - set(files))])
+        reasons = {file: IN_SYSTEM_FOLDER if file in hidden else NO_IMAGE for file in strangers}
+        return cls(path, labels, files, reasons)
 
     @property
     def layout(self) -> list[str]:
@@ -124,9 +136,9 @@ class IdxImages:
         return []
 
     @property
-    def strangers(self) -> list[Path]:
+    def strangers(self) -> dict[Path, str]:
         """Nothing is passed over."""
-        return []
+        return {}
 
     def __len__(self) -> int:
         return len(self.numbers)

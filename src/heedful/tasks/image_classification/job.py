@@ -166,7 +166,7 @@ class PreparedImageJob:
             return [*self.data.messages, *warning_of_few(len(self.data.set.train), "images")]
         if self.base.model.num_classes == len(self.data.labels):
             return self.data.messages
-        note = f"the classifier starts anew: it was of {self.base.model.num_classes} classes"
+        note = f"the classifier starts from scratch: the model had {self.base.model.num_classes} classes"
         return [*self.data.messages, note]
 
     @property

@@ -35,7 +35,7 @@ MOST_PATCHES = 2**16
 
 
 class ImageClassifier(Traceable):
-    """A model that tells what an image shows."""
+    """A model that says what an image shows."""
 
     tracing = "heedful.tasks.image_classification.tracing:TRACING"
 
@@ -68,9 +68,9 @@ class ImageClassifier(Traceable):
     def classify(
         self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
     ) -> Classification | list[Classification]:
-        """What images show, or one image, which are file names, arrays H W or H W C of bytes, or images of Pillow.
+        """What images show, or one image: file names, arrays H W or H W C of bytes, or Pillow images.
 
-        They are made as large as those of the training, or as `resolution`: height and width, or one for both.
+        They are resized to the size in training, or to `resolution`: height and width, or one number for both.
         """
         if _is_one(images):
             return next(self.stream([images], resolution))

@@ -91,7 +91,7 @@ class ImageTask:
         return 10.0 + 4.0 * math.log(self.head.out_features)
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
-        """All training images in random order; each number also tells the epoch, which changes the augmentation."""
+        """All training images in random order; each number also holds the epoch, which changes the augmentation."""
         train = self.data.train
         random = np.random.PCG64([self.settings.seed, epoch])
         order = np.argsort(random.random_raw(len(train)), kind="stable")

@@ -1,4 +1,4 @@
-"""What the tasks of labelling tell of themselves."""
+"""What the tasks of labelling declare."""
 
 from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 
@@ -26,10 +26,10 @@ CLASSIFIER = Training(
     (
         Option(
             ("--data",),
-            "Label, tab, text; a second text after another tab. CSV and JSON lines too. Also .gz or .xz.",
+            "Label, tab, text, and perhaps another tab and a second text; also CSV and JSON lines, .gz and .xz.",
             multiple=True,
         ),
-        Option(("--valid-data",), "Held-out texts; without them a part is held out.", multiple=True),
+        Option(("--valid-data",), "Held-out texts; if not given, some of the texts are held out.", multiple=True),
         ENCODING,
         *ROWS,
         FROM,
@@ -48,10 +48,10 @@ TAGGER = Training(
     (
         Option(
             ("--data",),
-            "Word, tab or space, tag; blank lines between sentences. JSON lines too. Also .gz or .xz.",
+            "Word, tab or space, tag, with blank lines between sentences; also JSON lines, .gz and .xz.",
             multiple=True,
         ),
-        Option(("--valid-data",), "Held-out text; without it a part is held out.", multiple=True),
+        Option(("--valid-data",), "Held-out text; if not given, some of the text is held out.", multiple=True),
         ENCODING,
         *ROWS,
         FROM,

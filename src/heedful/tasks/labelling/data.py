@@ -20,6 +20,7 @@ from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, label_numbers
 from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
 from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
+from heedful.tasks.unknown_labels import listed
 from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
 from heedful.text.row_layout import read_as
@@ -110,14 +111,14 @@ def prepare_labels(
     ingredients = Ingredients.of_text(files, choices, options.tokenizer, layouts)
 
     def make(partial: Path, report: DataReport) -> dict[str, Any]:
-        return _Preparation(partial, options, report, throttled).make(corpora)
+        return _LabelPreparation(partial, options, report, throttled).make(corpora)
 
     return _open(prepare_once(folder, ingredients, make, throttled, expected))
 
 
 def _warning_of_unseen(labels: list[str]) -> list[str]:
     """All texts that bear a label may be held out, where few do, or all that do are the same."""
-    return [f"labels without any example to train on: {', '.join(labels)}"] if labels else []
+    return [f"labels without any example to train on: {listed(labels)}"] if labels else []
 
 
 def _open(prepared: PreparedFolder) -> PreparedLabels:
@@ -128,7 +129,7 @@ def _open(prepared: PreparedFolder) -> PreparedLabels:
     return PreparedLabels(train, valid, tuple(facts["labels"]), tokenizer, prepared)
 
 
-class _Preparation:
+class _LabelPreparation:
     """One preparation, in the folder that its files go to."""
 
     def __init__(self, folder: Path, options: LabelOptions, report: DataReport, progress: ThrottledProgress) -> None:
@@ -155,7 +156,7 @@ class _Preparation:
                     self._add(valid, example, rows)
         for writer, purpose in ((train, "training"), (valid, "validation")):
             if not len(writer.ids):
-                raise UserError(f"No example is left for {purpose}: {self.report.path} lists each line and its rule.")
+                raise UserError(f"no example is left for {purpose}: {self.report.path} lists each line and its rule")
         return {
             "labels": labels,
             "characters": characters,
@@ -181,13 +182,13 @@ class _Preparation:
             characters += sum(map(len, example.texts))
             self.progress("reading", len(keys), None)
         if not keys:
-            raise UserError(f"No example is left for training: {self.report.path} lists each line and its rule.")
+            raise UserError(f"no example is left for training: {self.report.path} lists each line and its rule")
         if len(labels) < 2:
             place = corpus.layouts[0].columns[0 if corpus.unit == "text" else 1]
             column = f"column {place + 1}" if isinstance(place, int) else place
             raise UserError(
-                f"All {len(keys):,} examples of {corpus.files[0].shown_name} have the label {labels.pop()!r}: "
-                f"there must be two labels at least. The label is read from {column}; --columns says otherwise."
+                f"all {len(keys):,} examples of {corpus.files[0].shown_name} have the label {labels.pop()!r}: "
+                f"a classifier needs at least two labels; the label is read from {column}, which --columns can change"
             )
         return np.array(keys, np.uint64), sorted(labels), labelled, characters
 

@@ -16,10 +16,11 @@ from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.label_tables import label_lines
 from heedful.tasks.labelling.classifier import Classifier
 from heedful.tasks.labelling.entity_metrics import are_entity_tags, entity_evaluation
-from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelUnit, label_numbers
+from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, LabelUnit
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load_with
 from heedful.tasks.remarks import remarks
+from heedful.tasks.unknown_labels import LabelNumbers, unknown_line
 from heedful.text.row_layout import read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 
@@ -32,7 +33,7 @@ def evaluate_labels(
     encoding: str | None = None,
     row_options: RowOptions = RECOGNISED,
 ) -> LabelEvaluation:
-    """Label the texts of some files and compare with their labels; `remark` is told of odd lines."""
+    """Label the texts of some files and compare with their labels; `remark` receives odd lines."""
     is_tagger = isinstance(pipeline, Tagger)
     with tempfile.TemporaryDirectory() as spool_folder:
         unit: LabelUnit = "word" if is_tagger else "text"
@@ -47,14 +48,20 @@ def evaluate_labels(
     if not examples:
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels
-    numbers = {label: number for number, label in enumerate(labels)}
-    wanted = np.array([number for example in examples for number in label_numbers(example, numbers)])
+    numbers = LabelNumbers(labels)
+    wanted = np.array(
+        [numbers.number(label, f"{each.file}, line {each.line}") for each in examples for label in each.labels]
+    )
+    numbers.check()
+    if numbers.unknown:
+        remark(unknown_line(numbers.unknown, len(wanted)))
     with remarks() as remarked:
         answers = _answers(pipeline, examples, batch_size)
-    found = np.array([numbers[label] for each in answers for label in each])
+    number_of = {label: number for number, label in enumerate(labels)}
+    found = np.array([number_of[label] for each in answers for label in each])
     if remarked:
         remark(f"{len(remarked):,} of {len(examples):,} texts: the first {remarked[0][1]}")
-    result = label_evaluation(wanted, found, labels)
+    result = replace(label_evaluation(wanted, found, numbers.names), unknown=numbers.unknown)
     if is_tagger and are_entity_tags(labels):
         result = replace(result, entities=entity_evaluation([example.labels for example in examples], answers))
     return result

@@ -26,7 +26,8 @@ DOCUMENT_MARK = "-DOCSTART-"
 RULES = {
     "invalid UTF-8": "Bytes that are not valid UTF-8 are read as U+FFFD.",
     "over-long": f"A line of more than {MAX_LINE_BYTES:,} bytes is cut there.",
-    "missing column": "A row without a label or without a text is left out, as is a line of TSV without a tab.",
+    "missing column": "A row without a label or without a text is left out, as is a line of TSV without a tab, "
+    "and one without LABEL:name or __label__name where most lines begin with one.",
     "number of columns": "A row with more or fewer columns than the header, or than most of the first rows, is left "
     "out; with more than 1 % of such rows in a file, the run stops.",
     "several labels": "A line of fastText with more than one label is left out; with more than 1 % of such lines in a "

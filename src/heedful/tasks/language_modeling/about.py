@@ -1,4 +1,4 @@
-"""What language modeling tells of itself."""
+"""What language modeling declares."""
 
 from heedful.tasks.declaration import ENCODING, FROM, WEIGHTS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 
@@ -19,20 +19,20 @@ TRAINING = Training(
     (
         Option(
             ("--text",),
-            "Text: plain, .gz or .xz; patterns such as 'books/*.txt' and - (standard input) too.",
+            "Text: plain, .gz or .xz, a pattern such as 'books/*.txt', or - (standard input).",
             multiple=True,
         ),
-        Option(("--valid-text",), "Held-out text; without it a part is held out.", multiple=True),
+        Option(("--valid-text",), "Held-out text; if not given, some of the text is held out.", multiple=True),
         WEIGHTS,
         Option(
             ("--document",),
-            "What a document is, by default a file; no document sees another one.",
+            "What counts as a document, by default a file; no document sees another.",
             None,
             choices=("file", "line"),
         ),
         Option(
             ("--tokenizer",),
-            "What a token is, by default a byte-level subword.",
+            "What counts as a token, by default a byte-level subword.",
             None,
             choices=("subwords", "characters"),
         ),
@@ -69,7 +69,7 @@ TASKS = (
                 Option(("--text",), "Language models: the text to predict.", multiple=True),
                 Option(
                     ("--document",),
-                    "Language models: what a document is, by default what it was in the training.",
+                    "Language models: what counts as a document, by default the same as in training.",
                     None,
                     choices=("file", "line"),
                 ),

@@ -112,7 +112,7 @@ def _make(
     splits = [_split(each, report, progress, hold_out=len(corpora) == 1) for each in corpora[0].corpora()]
     characters = sum(each.characters for each in splits)
     if characters == 0:
-        raise UserError("The text files are empty: there is nothing to learn from.")
+        raise UserError("the text files are empty: there is nothing to learn from")
     parts = (part for each in splits for part in each.parts())
     tokenizer = tokenizer or _train_tokenizer(parts, characters, options, progress)
     tokenizer.save(partial / "tokenizer.json")
@@ -132,7 +132,7 @@ def _make(
     for name, writer in sizes.items():
         writer.close()
         if writer.tokens < 3:
-            raise UserError(f"No text is left for {'training' if name == 'train' else 'validation'}: give more of it.")
+            raise UserError(f"no text is left for {'training' if name == 'train' else 'validation'}: give more of it")
     return {
         "documents": sum(each.documents for each in splits),
         "held_out_by": " or ".join(dict.fromkeys(each.held_out_by for each in splits)),

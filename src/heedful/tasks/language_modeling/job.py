@@ -30,8 +30,8 @@ from heedful.text.document_unit import DocumentUnit
 class TextData(PlainTextJob):
     """The text to learn from, and the text to measure on; a document is a file, or a line.
 
-    `from_model` is a model folder to go on from, whose vocabulary takes the place of `tokenizer`. With `weights`, every
-    name or pattern in `text` is a corpus of its own, and the corpora are mixed in these proportions.
+    `from_model` is a model folder to start from, whose vocabulary takes the place of `tokenizer`. With `weights`, every
+    name or pattern in `text` is a separate corpus, and the corpora are mixed in these proportions.
     """
 
     learned_by: ClassVar = ("decoder_only", "xlnet")

@@ -82,7 +82,7 @@ def permutation_loss(
 ) -> tuple[Tensor, Tensor]:
     """The loss summed over the predicted tokens, with and without label smoothing; `causal` if all orders are plain.
 
-    The memory is read anew, without gradient, so that a step depends on nothing but its batch.
+    The memory is read again, without gradient, so that a step depends on nothing but its batch.
     """
     memory = batch.memory_BM.shape[1]
     memories = model.remember(batch.memory_BM, batch.documents_BS[:, :memory]) if memory else None

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from heedful.decoding import DecodingOptions, Request, SamplingOptions, decode
 from heedful.decoding.seam import DecodingModel
 from heedful.machine.devices import side_by_side
+from heedful.machine.shared_work import by_first
 from heedful.prepared.mapped import ResidentPages
 from heedful.tasks.cross_entropy import output_cross_entropy
 from heedful.tasks.language_modeling.data import PreparedText
@@ -155,10 +156,10 @@ class LanguageTask:
         end = self.model.special_tokens.end
         prompt = prompt[: prompt.index(end)] if end in prompt else prompt
         options = DecodingOptions(min_length=0, max_length=SHOWN_TOKENS, sampling=SamplingOptions(0.7))
-        (found,) = decode(self.model, [Request(0, prompt)], options, 1)
+        (found,) = by_first(lambda: list(decode(self.model, [Request(0, prompt)], options, 1)))
         example = {"held out": tokenizer.decode(prompt), "continued": tokenizer.decode(found.hypotheses[0].tokens)}
         bits = total / math.log(2) / data.facts["valid_bytes"]
-        return Validation(total / tokens, {"bits per byte": bits}, [_on_one_line(example)], self._answers())
+        return Validation(total / tokens, {"bits per byte": bits}, [_on_one_line(example)], by_first(self._answers))
 
     @torch.inference_mode()
     def _answers(self) -> Answers:

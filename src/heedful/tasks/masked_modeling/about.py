@@ -1,4 +1,4 @@
-"""What masked language modeling tells of itself."""
+"""What masked language modeling declares."""
 
 from heedful.tasks.declaration import ENCODING, FROM, Option, TaskDeclaration, Training, Verb
 
@@ -13,11 +13,11 @@ TRAINING = Training(
     """,
     f"{HERE}.job:MaskedTextData",
     (
-        Option(("--text",), "Text: plain, .gz or .xz; patterns and - too.", multiple=True),
-        Option(("--valid-text",), "Held-out text; without it a part is held out.", multiple=True),
+        Option(("--text",), "Text: plain, .gz or .xz, a pattern, or - (standard input).", multiple=True),
+        Option(("--valid-text",), "Held-out text; if not given, some of the text is held out.", multiple=True),
         Option(
             ("--document",),
-            "What a document is, by default a line; long ones are cut.",
+            "What counts as a document, by default a line; long ones are cut.",
             None,
             choices=("line", "file"),
         ),

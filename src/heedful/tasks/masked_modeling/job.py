@@ -29,7 +29,7 @@ from heedful.text.document_unit import DocumentUnit
 class MaskedTextData(PlainTextJob):
     """The text to learn from, and the text to measure on; a document is a line, or a file.
 
-    With `whole_words` all tokens of a word are hidden together. `from_model` is a model folder to go on from.
+    With `whole_words` all tokens of a word are hidden together. `from_model` is a model folder to start from.
     """
 
     learned_by: ClassVar = ("encoder_only",)

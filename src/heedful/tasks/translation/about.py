@@ -1,4 +1,4 @@
-"""What translation tells of itself."""
+"""What translation declares."""
 
 from heedful.tasks.declaration import (
     ENCODING,
@@ -15,8 +15,8 @@ from heedful.tasks.declaration import (
 
 HERE = "heedful.tasks.translation"
 SIDE_ENCODINGS = (
-    Option(("--source-encoding",), "Of the source files alone, where the two sides differ.", "NAME"),
-    Option(("--target-encoding",), "Of the target files (the reference) alone.", "NAME"),
+    Option(("--source-encoding",), "The encoding of the source files, if the two sides differ.", "NAME"),
+    Option(("--target-encoding",), "The encoding of the target files (the reference).", "NAME"),
 )
 
 TRAINING = Training(
@@ -32,14 +32,16 @@ TRAINING = Training(
     """,
     f"{HERE}.job:TranslationData",
     (
-        Option(("--source",), "Source text: plain, .gz or .xz; a pattern such as 'part*.en' too.", multiple=True),
-        Option(("--target",), "Target text, line by line the translation of the source.", multiple=True),
+        Option(("--source",), "Source text: plain, .gz or .xz, or a pattern such as 'part*.en'.", multiple=True),
+        Option(("--target",), "Target text, the translation of the source line by line.", multiple=True),
         Option(
             ("--tsv",),
-            "Source, tab, target; CSV and JSON lines too; - is standard input. Instead of the two above.",
+            "Source, tab, target, instead of the two above; also CSV and JSON lines; - is standard input.",
             multiple=True,
         ),
-        Option(("--valid-source",), "Held-out source text; without it a part is held out.", multiple=True),
+        Option(
+            ("--valid-source",), "Held-out source text; if not given, some of the pairs are held out.", multiple=True
+        ),
         Option(("--valid-target",), "Held-out target text.", multiple=True),
         Option(("--valid-tsv",), "Held-out pairs as TSV.", multiple=True),
         WEIGHTS,
@@ -48,7 +50,7 @@ TRAINING = Training(
         ENCODING,
         *SIDE_ENCODINGS,
         *ROWS,
-        Option(("--family",), "encoder_decoder, or recurrent: what Transformers replaced.", "NAME"),
+        Option(("--family",), "encoder_decoder, or recurrent, which Transformers replaced.", "NAME"),
         FROM,
     ),
     "heedful translate {} < in.txt > out.txt",
@@ -58,8 +60,8 @@ EVALUATION = Evaluation(
     f"{HERE}.evaluation:evaluate",
     (
         Option(("--source",), "Translation: source text of the test set."),
-        Option(("--reference",), "Translation: its translation by people, line by line."),
-        Option(("--tsv",), "Translation: source, tab, reference, in place of the two above."),
+        Option(("--reference",), "Translation: the reference translation, line by line."),
+        Option(("--tsv",), "Translation: source, tab, reference, instead of the two above."),
         *SIDE_ENCODINGS,
         Option(("--beam",), "Translation: hypotheses kept at each step.", None, default=5, kind=int),
         Option(("--length-penalty",), "Translation: the alpha of the paper.", None, default=0.6, kind=float),

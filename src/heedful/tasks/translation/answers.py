@@ -19,11 +19,12 @@ class TranslatedPiece:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated text; `nbest` holds the best hypotheses, this one first, if more than one was asked for.
+    """A translated text; `nbest` holds the best hypotheses, this one first, if you asked for more than one.
 
-    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) over the length penalty;
-    `alignment` holds pairs (source word, target word), if asked for. Of a text that was translated in pieces,
-    `pieces` holds them, `score` is the sum of their log-probabilities, and `token_scores` ends with those of all ends.
+    `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) divided by the length penalty;
+    `alignment` holds pairs (source word, target word), if you asked for it. If the text was translated in pieces,
+    `pieces` holds them, `score` is the sum of their log-probabilities, and `token_scores` ends with those of all their
+    ends.
     """
 
     text: str

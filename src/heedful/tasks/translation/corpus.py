@@ -14,7 +14,7 @@ from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
 from heedful.text.row_layout import RowLayout
 from heedful.text.row_options import RECOGNISED, RowOptions
-from heedful.text.rows import Row, read_rows
+from heedful.text.rows import TableRow, read_rows
 from heedful.text.text_files import (
     MAX_LINE_BYTES,
     STANDARD_INPUT,
@@ -73,14 +73,14 @@ class ParallelCorpus:
         """Source and target files (or patterns), each aligned with its counterpart; and the encoding of each side."""
         source_files, target_files = expand_files(sources), expand_files(targets)
         if STANDARD_INPUT in source_files + target_files:
-            raise UserError("Standard input can only give a TSV (source, tab, target), not one side of a corpus.")
+            raise UserError("standard input can only give a TSV (source, tab, target), not one side of a corpus")
         if len(source_files) != len(target_files):
             raise UserError(
-                f"{len(source_files)} source files ({_listed(source_files)}) stand against "
-                f"{len(target_files)} target files ({_listed(target_files)}): each needs its counterpart."
+                f"{len(source_files)} source files ({_listed(source_files)}) but "
+                f"{len(target_files)} target files ({_listed(target_files)}): each file needs its counterpart"
             )
         if not source_files:
-            raise UserError("No files were given: name at least one source file and one target file.")
+            raise UserError("no files were given: name at least one source file and one target file")
         return cls(
             tuple(
                 aligned_files(source, target, encodings)
@@ -102,9 +102,9 @@ class ParallelCorpus:
         """Table files (or patterns): TSV, the first column being the source and the second the target, or see rows."""
         expanded = expand_files(files)
         if not expanded:
-            raise UserError("No files were given: name at least one TSV file.")
+            raise UserError("no files were given: name at least one TSV file")
         if expanded.count(STANDARD_INPUT) > 1:
-            raise UserError("Standard input can be given only once.")
+            raise UserError("standard input can be given only once")
         source, target = _common([language_pair_from_name(file) for file in expanded]) or (None, None)
         return cls(
             tuple((CorpusFile(file, Path(file), encoding),) for file in expanded),
@@ -212,7 +212,7 @@ def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
         yield RawPairs((file.shown_name,), lines[0], sources, targets, missing, faults, lines)
 
 
-def _pair_of(row: Row) -> list[bytes] | None:
+def _pair_of(row: TableRow) -> list[bytes] | None:
     if row.is_over_long:
         return [_OVER_LONG, _OVER_LONG]
     return row.cells if len(row.cells) >= 2 else None
@@ -236,7 +236,7 @@ def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs
     if source_lines != target_lines:
         raise UserError(
             f"{source.name} has {source_lines} lines but {target.name} has {target_lines}: "
-            "line by line they must be translations of each other."
+            "line by line they must be translations of each other"
         )
 
 
@@ -250,8 +250,8 @@ def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECO
             if block.sources[place] or block.targets[place]:
                 raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")
         for place, fault in block.faults.items():
-            what = "is not JSON" if fault is Rule.NOT_JSON else "has another number of columns than the other rows"
-            raise UserError(f"line {block.line(place)} of {file} {what}: mend it, or take it out")
+            what = "is not JSON" if fault is Rule.NOT_JSON else "does not have as many columns as the other rows"
+            raise UserError(f"line {block.line(place)} of {file} {what}: correct it, or remove it")
         sources += [text.decode("utf-8", "replace") for text in block.sources]
         targets += [text.decode("utf-8", "replace") for text in block.targets]
     if not sources:

@@ -23,7 +23,7 @@ from heedful.text.corpus_encoder import CorpusEncoder
 from heedful.text.row_layout import read_as
 from heedful.text.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 
-# Goes up when the rules or the files change, so that older prepared data is made anew.
+# Goes up when the rules or the files change, so that older data is prepared again.
 FORMAT = 1
 # How meta.json was written before other kinds of data had one, and is still: unfinished runs go on with theirs.
 _LAYOUT = FactsLayout("summary", {"format": FORMAT})
@@ -38,9 +38,11 @@ class PrepareOptions:
 
     def __post_init__(self) -> None:
         if self.vocabulary_size is not None and self.vocabulary_size < SMALLEST_VOCABULARY:
-            raise UserError(f"A vocabulary of {self.vocabulary_size} is too small: the least is {SMALLEST_VOCABULARY}.")
+            raise UserError(
+                f"a vocabulary of {self.vocabulary_size} is too small: the minimum is {SMALLEST_VOCABULARY}"
+            )
         if self.max_length < 1:
-            raise UserError(f"A maximum length of {self.max_length} leaves no pair: the least is 1.")
+            raise UserError(f"a maximum length of {self.max_length} leaves no pair: the minimum is 1")
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def prepare_translation(
     expected is refused.
     """
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
-        raise UserError("Standard input can give the training or the validation pairs, not both.")
+        raise UserError("standard input can give the training pairs or the validation pairs, not both")
     folder, throttled = Path(folder), ThrottledProgress(progress)
     with spool_folder(folder) as spool:
         corpora = [corpus.spooled(spool / "train")]
@@ -93,7 +95,7 @@ def prepare_translation(
             corpora.append(valid_corpus.spooled(spool / "valid"))
 
         def make(partial: Path, report: DataReport) -> dict[str, Any]:
-            return _Preparation(corpora, partial, options, report, throttled).make(tokenizer)
+            return _PairPreparation(corpora, partial, options, report, throttled).make(tokenizer)
 
         ingredients = _ingredients(corpora, options, tokenizer)
         prepared = prepare_once(folder, ingredients, make, throttled, expected, _LAYOUT)
@@ -110,7 +112,7 @@ def _ingredients(corpora: list[ParallelCorpus], options: PrepareOptions, tokeniz
     return Ingredients.of_text(files, [FORMAT, sizes, asdict(options), *mixed], tokenizer, layouts)
 
 
-class _Preparation:
+class _PairPreparation:
     """One preparation of the training corpus, and perhaps a validation corpus after it, in the files' folder."""
 
     def __init__(
@@ -156,8 +158,8 @@ class _Preparation:
         if 0 in found:
             name = corpus.groups[sum(corpus.groups_per_corpus[: found.index(0)])][0].shown_name
             raise UserError(
-                f"No pair of {name} is left for training, so that it cannot be mixed with others: leave it out, or "
-                f"give more of it. {self.report.path} lists each line and its rule."
+                f"no pair of {name} is left for training, so it cannot be mixed with the others: leave it out, or "
+                f"give more of it; {self.report.path} lists each line and its rule"
             )
         return found
 
@@ -181,4 +183,4 @@ class _Preparation:
     def _require(self, num_pairs: int, purpose: str, counts: CorpusCounts) -> None:
         if num_pairs == 0:
             reason = "the files are empty" if counts.pairs_read == 0 else str(counts)
-            raise UserError(f"No pair is left {purpose}: {reason}. {self.report.path} lists each line and its rule.")
+            raise UserError(f"no pair is left {purpose}: {reason}; {self.report.path} lists each line and its rule")

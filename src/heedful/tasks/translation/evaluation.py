@@ -42,7 +42,7 @@ def evaluate_translation(
     references: list[str],
     remark: Callable[[int, str], None],
 ) -> TranslationScores:
-    """Translate the sources and compare with the references; `remark` is told of lines with something odd."""
+    """Translate the sources and compare with the references; `remark` receives odd lines."""
     settings = settings.of_this_version()
     # What is blank is not asked for: it stays blank.
     asked = [number for number, source in enumerate(sources) if source.strip()]

@@ -31,13 +31,13 @@ from heedful.text.training_lines import measure_lines
 
 @dataclass(frozen=True)
 class TranslationData(TextJob):
-    """The files to learn from: aligned source and target files, or table files; the held-out ones likewise.
+    """The files to learn from: aligned source and target files, or table files; likewise the held-out ones.
 
-    `from_model` is a model folder to go on from, with its vocabulary. `encoding` is that of all files,
-    `source_encoding` and `target_encoding` those of one side of aligned files. `columns` (such
-    as "2,1", or names), `header` and `delimiter` say how table files are laid out, where that is not to be recognised.
-    With `weights`, every name or pattern in `source` and its counterpart in `target` (or in `tsv`) is a corpus of its
-    own, and the corpora are mixed in these proportions.
+    `from_model` is a model folder to start from, with its vocabulary. `encoding` is that of all files,
+    `source_encoding` and `target_encoding` are those of one side of aligned files. `columns` (such as "2,1", or names),
+    `header` and `delimiter` say how table files are laid out, if that should not be left to recognition. With
+    `weights`, every name or pattern in `source` and its counterpart in `target` (or in `tsv`) is a separate corpus, and
+    the corpora are mixed in these proportions.
     """
 
     learned_by: ClassVar = ("encoder_decoder", "recurrent")
@@ -197,7 +197,7 @@ class PreparedTranslationJob(PreparedTextJob):
         source, target = config.source_language or "source", config.target_language or "target"
         details = (
             f"A joint vocabulary of {self.tokenizer.vocabulary_size:,} subwords. Its training lines had "
-            f"{config.training_lines}; longer texts are translated by their sentences. "
+            f"{config.training_lines}; longer texts are translated sentence by sentence. "
             "BLEU is with greedy search, on at most 200 held-out pairs."
         )
         if mixture := self.mixture():

@@ -67,8 +67,8 @@ def with_prefixes(
             yield [line._replace(prefix=prefix) for line, prefix in zip(lines, own, strict=True)]
     if count != len(prefixes):
         raise UserError(
-            f"there are {count:,} lines to translate, but {len(prefixes):,} lines in --prefix-file: "
-            "each needs its counterpart, which is blank where there is no prefix"
+            f"lines to translate: {count:,}, but lines in --prefix-file: {len(prefixes):,}; each line needs its "
+            "counterpart, which is blank where there is no prefix"
         )
 
 

@@ -117,7 +117,7 @@ def _translate(
     if workers > 1:
         settings = settings.of_this_version()
     work = _Work(settings, workers, write, remark)
-    # Samples are drawn anew for each line.
+    # Samples are drawn afresh for each line.
     recent = RecentAnswers(RECENT_LINES if settings.options.sampling is None else 0)
     first = 1
     try:
@@ -165,7 +165,7 @@ class _Work:
         self.finish(2 * self.workers)
 
     def finish(self, but: int = 0) -> None:
-        """Wait for all chunks, the oldest first, but for so many, and hand them out."""
+        """Wait for all chunks, the oldest first, but for this many, and hand them out."""
         while len(self.pending) > but:
             chunk, future = self.pending.popleft()
             assert self.processes is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
 from heedful.tasks.translation.answers import Alignment, TranslatedPiece, Translation
-from heedful.tasks.translation.segmentation import Piece, space_between
+from heedful.tasks.translation.segmentation import TextPiece, space_between
 from heedful.text.tokenizer import words
 
 
@@ -25,7 +25,7 @@ class Start:
 class TextInPieces:
     """A text in pieces, the token ids of each, and how its translation is to begin."""
 
-    pieces: list[Piece]
+    pieces: list[TextPiece]
     sources: list[list[int]]
     starts: list[Start]
 
@@ -38,7 +38,7 @@ class TextInPieces:
         ]
 
 
-def join_pieces(pieces: list[Piece], translations: list[Translation], ranked: bool) -> Translation:
+def join_pieces(pieces: list[TextPiece], translations: list[Translation], ranked: bool) -> Translation:
     """The translation of a text from those of its pieces; hypotheses that are not ranked are samples."""
     if len(translations) == 1:
         return translations[0]
@@ -67,7 +67,7 @@ def _best_sums(best_of: list[list[Translation]]) -> list[Sequence[Translation]]:
     return [[each[rank] for each, rank in zip(best_of, ranks, strict=True)] for ranks in chosen]
 
 
-def _join_hypotheses(pieces: list[Piece], hypotheses: Sequence[Translation]) -> Translation:
+def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation]) -> Translation:
     alignment: Alignment | None = None if hypotheses[0].alignment is None else []
     joined: list[TranslatedPiece] = []
     offsets = [0, 0]
@@ -79,7 +79,9 @@ def _join_hypotheses(pieces: list[Piece], hypotheses: Sequence[Translation]) -> 
             # A piece that is cut out of a word goes on with the word that came before it.
             goes_on = [bool(source) and not piece.before, bool(target) and not between]
             shifts = [offset - each for offset, each in zip(offsets, goes_on, strict=True)]
-            alignment += [(s + shifts[0], t + shifts[1]) for s, t in hypothesis.alignment or []]
+            pairs = [(s + shifts[0], t + shifts[1]) for s, t in hypothesis.alignment or []]
+            # A word that is put together from two pieces has a pair of each, which may be the same.
+            alignment += pairs[1:] if pairs[:1] == alignment[-1:] else pairs
             offsets = [
                 shift + len(words(text)) for shift, text in zip(shifts, (piece.text, hypothesis.text), strict=True)
             ]

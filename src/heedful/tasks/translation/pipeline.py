@@ -114,13 +114,13 @@ class Translator(Traceable):
         batch_size: int = DEFAULT_BATCH_SIZE,
         first_index: int = 0,
     ) -> Translation | list[Translation]:
-        """Translate texts, in order, or one text; `options` has all of the search, in place of `beam` and `nbest`.
+        """Translate texts, in order, or one text; `options` has all of the search, instead of `beam` and `nbest`.
 
-        A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated
-        in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is
-        longer than the model can take. A text that comes again is not decoded again, unless samples are drawn.
-        `prefix` is what every translation is to begin with, or a list with one for each text. `first_index` is the
-        number of the first text in a longer series: samples are drawn by seed and number.
+        A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated in
+        pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is longer
+        than the model can take. A repeated text is not decoded again, unless samples are drawn. `prefix` is what every
+        translation must begin with, or a list with one for each text. `first_index` is the number of the first text in
+        a longer series: samples are drawn by seed and number.
         """
         from heedful.decoding.run import decode
 
@@ -207,9 +207,9 @@ class Translator(Traceable):
     def attention(
         self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto"
     ) -> AttentionMaps:
-        """What the model attends to while it translates a text, into `target` or what it finds itself.
+        """What the model attends to while it translates a text, into `target` or into what it finds itself.
 
-        In a text that is translated in pieces, none attends to another.
+        If the text is translated in pieces, no piece attends to another.
         """
         from heedful.tasks.translation.attention import translation_attention
 
@@ -239,7 +239,7 @@ class Translator(Traceable):
             )
             text = (
                 f"has {line.longest} subwords without a sentence end, {why}: translated in {len(line.pieces)} pieces, "
-                "cut between words, and some of it may be lost"
+                "cut within the sentence, and some of it may be lost"
             )
         elif seen and line.longest > seen.subwords_most:
             text = f"{size}, but the longest training line had {seen.subwords_most}: some of it may be lost"

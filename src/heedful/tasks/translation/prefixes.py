@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def prefix_of_each(prefix: str | Sequence[str], count: int) -> list[str]:
-    """The prefix of each of so many texts: the same for all, or one for each."""
+    """The prefix of each of this many texts: the same for all, or one for each."""
     if isinstance(prefix, str):
         return [prefix] * count
     found = texts_as_list(prefix, "prefix")

@@ -23,7 +23,7 @@ Encode = Callable[[list[str]], list[list[int]]]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """A part of a line, and the white space before it, if there is any."""
 
     text: str
@@ -37,7 +37,7 @@ class SplitLine:
     `longest` is the most subwords of a piece, or of a sentence that had to be cut between words; then `is_forced`.
     """
 
-    pieces: list[Piece]
+    pieces: list[TextPiece]
     sources: list[list[int]]
     longest: int
     is_forced: bool = False
@@ -45,12 +45,12 @@ class SplitLine:
 
 def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
     """The pieces of a text of several lines, blank ones among them: its line breaks stay between the pieces."""
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     found, breaks = iter(split), 0
     for row in rows:
         if row:
             first, *others = next(found).pieces
-            pieces += [Piece(first.text, "\n" * breaks if pieces else ""), *others]
+            pieces += [TextPiece(first.text, "\n" * breaks if pieces else ""), *others]
             breaks = 0
         breaks += 1
     sources = [ids for each in split for ids in each.sources]
@@ -113,7 +113,7 @@ class Splitter:
 
         A sentence is cut only if it is longer than every line of the training.
         """
-        whole = SplitLine([Piece(line, "")], [ids], len(ids))
+        whole = SplitLine([TextPiece(line, "")], [ids], len(ids))
         if split == "none" and len(ids) <= self.longest:
             return whole
         sentences = sentence_spans(line, self.language)
@@ -131,7 +131,7 @@ class Splitter:
         parts = [self._parts(tokens, span, usual, bound) for span in joined]
         spans = [span for part in parts for span in part.spans]
         ends = [spans[0][0], *(end for _, end in spans)]
-        pieces = [Piece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
+        pieces = [TextPiece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
         forced = [part.longest for part in parts if part.is_forced]
         longest = max(forced or [part.longest for part in parts])
         return SplitLine(pieces, tokens.ids(spans), longest, bool(forced))
@@ -193,7 +193,7 @@ def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[S
     return packed
 
 
-def space_between(piece: Piece, source: str, target: str) -> str:
+def space_between(piece: TextPiece, source: str, target: str) -> str:
     """What stands between two pieces of a translation, after its beginnings in source and target: the source's space.
 
     Scripts that end a sentence without a space are translated into some that need one.

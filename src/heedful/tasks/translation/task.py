@@ -18,6 +18,7 @@ from heedful.decoding.run import decode
 from heedful.decoding.seam import DecodingModel
 from heedful.errors import not_numbers
 from heedful.machine.devices import side_by_side
+from heedful.machine.shared_work import by_first
 from heedful.models.memory_plan import DecodingMemory
 from heedful.prepared.batches import BucketedBatches
 from heedful.prepared.mixture import Mixture
@@ -253,10 +254,7 @@ class TranslationTask:
         valid = self.data.valid
         loss = mean_loss(self.model, valid, self.valid_batches)
         count = min(len(valid), DECODED_PAIRS)
-        requests = [Request(index, valid.source(index).tolist()) for index in range(count)]
-        texts = [""] * count
-        for result in decode(self.model, requests, DecodingOptions(beam=1), max_sentences=64):
-            texts[result.index] = self.data.tokenizer.decode(result.hypotheses[0].tokens)
+        texts = by_first(lambda: self._translations(count))
         references = [valid.target_text(index) for index in range(count)]
         bleu = sacrebleu.BLEU().corpus_score(texts, [references]).score
         examples = [
@@ -264,7 +262,16 @@ class TranslationTask:
             for index in range(min(count, SHOWN_EXAMPLES))
         ]
         answers = summarise_answers(texts, references, str)
-        return Validation(loss, {"BLEU": bleu}, examples, answers, source_gain(self.model, valid, self.valid_batches))
+        gain = by_first(lambda: source_gain(self.model, valid, self.valid_batches))
+        return Validation(loss, {"BLEU": bleu}, examples, answers, gain)
+
+    def _translations(self, count: int) -> list[str]:
+        """The first held-out sources, translated."""
+        requests = [Request(index, self.data.valid.source(index).tolist()) for index in range(count)]
+        texts = [""] * count
+        for result in decode(self.model, requests, DecodingOptions(beam=1), max_sentences=64):
+            texts[result.index] = self.data.tokenizer.decode(result.hypotheses[0].tokens)
+        return texts
 
     def read_examples(self, model: TranslationModel) -> Iterator[None]:
         """Let a model read a few held-out pairs, one at a time."""

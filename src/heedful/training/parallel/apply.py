@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.distributed_c10d import _set_pg_timeout
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
 from heedful.layers.relative_attention import RelativeBlock
@@ -16,10 +19,17 @@ from heedful.training.parallel.tensor import split_layers
 AXES = ("replicate", "shard", "tensor")
 
 
-def make_mesh(config: ParallelConfig, device_type: str) -> DeviceMesh:
-    """The processes of this run by the axes `AXES`; those next to each other share the layers of a copy."""
+def make_mesh(config: ParallelConfig, device_type: str, timeout_seconds: float | None = None) -> DeviceMesh:
+    """The processes of this run by the axes `AXES`; those next to each other share the layers of a copy.
+
+    With a timeout, they do not wait for each other any longer.
+    """
     sizes = (config.replicate or 1, config.shard or 1, config.tensor or 1)
-    return init_device_mesh(device_type, sizes, mesh_dim_names=AXES)
+    mesh = init_device_mesh(device_type, sizes, mesh_dim_names=AXES)
+    if timeout_seconds is not None:
+        for group in mesh.get_all_groups():
+            _set_pg_timeout(timedelta(seconds=timeout_seconds), group)
+    return mesh
 
 
 def parallelize(

@@ -88,7 +88,7 @@ def end_with_launcher() -> None:
 
 
 def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """The first exit code that tells of a failure, else that of the first process, once all have ended."""
+    """The exit code of the first process, or else of one that has failed, once all have ended or been ended."""
     failed_at: float | None = None
     while True:
         codes = [process.poll() for process in processes]
@@ -96,13 +96,27 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
             break
         if failed_at is None and any(code not in (None, 0, 130) for code in codes):
             failed_at = time.monotonic()
+            _tell_of_kills(codes)
         if failed_at is not None and time.monotonic() - failed_at > GRACE_SECONDS:
             break
         time.sleep(0.05)
     _end(processes)
-    ends = [process.wait() for process in processes]
-    first = ends[0] or next((code for code in ends if code not in (0, 130)), 0)
+    for process in processes:
+        process.wait()
+    # One that has to be ended here says nothing of what went wrong.
+    ends = [code for code in codes if code is not None]
+    first = codes[0] or next((code for code in ends if code not in (0, 130)), 0)
     return 128 - first if first < 0 else first
+
+
+def _tell_of_kills(codes: Sequence[int | None]) -> None:
+    """A process that was killed could not say so itself, and the others may not have met it yet."""
+    for rank, code in enumerate(codes):
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            reason = f"process {rank} was ended by {name}, as the system does when memory runs out"
+            advice = "the others end with it, and the same command continues the run"
+            print(f"heedful: {reason}; {advice}", file=sys.stderr, flush=True)
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
+from torch import Tensor
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
@@ -18,7 +19,7 @@ from heedful.training.checkpoint import checkpoint_path, completing, naming_dama
 from heedful.training.parallel.piece_storage import PieceReader, PieceWriter
 from heedful.training.parallel.pieces import Share
 from heedful.training.parallel.share_plans import ShareLoadPlanner, ShareSavePlanner
-from heedful.training.stored_tensors import Stored
+from heedful.training.stored_tensors import Stored, stored_tensors
 
 # A disk may keep some processes longer than others. One that has gone is noticed at once, one that hangs by training.
 WRITING_SECONDS = 3600.0
@@ -56,6 +57,18 @@ def read_shares(path: Path, stored: Mapping[str, Stored], shares: Mapping[str, S
             load(dict(shares), storage_reader=reader, planner=planner, no_dist=True)
         except CheckpointException as error:
             raise _first_of(error) from None
+
+
+def mean_of_shares(paths: Sequence[Path], shares: Mapping[str, Share]) -> None:
+    """Fill the shares of this process with the mean of checkpoints, as `mean_of_checkpoints` gives the whole of it."""
+    own = {f"model/{name}": share for name, share in shares.items()}
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        read_shares(path, stored_tensors(path), own)
+        for name, share in own.items():
+            total[name] = total[name] + share.local.double() if name in total else share.local.double()
+    for name, share in own.items():
+        share.local.copy_(total[name] / len(paths))
 
 
 def _first_of(error: CheckpointException) -> BaseException:

@@ -28,12 +28,7 @@ def split_layers(model: nn.Module, mesh: DeviceMesh) -> dict[str, Placement]:
     A module whose layers are split still takes and gives whole activations: attention and feed-forward networks sum
     what all processes give, embeddings too; the output layer joins its logits, but its loss does without that.
     """
-    check_divisible(model, mesh.size())
-    if any(isinstance(each, RelativeAttention | nn.LSTM | nn.GRU) for each in model.modules()):
-        raise UserError(
-            f"training.parallel.tensor is {mesh.size()}, but a {type(model).__name__} cannot be split over processes: "
-            "use replicate or shard"
-        )
+    check_split(model, mesh.size())
     split = {name: each for name, each in placements(model).items() if each.axis is not None}
     _distribute_parameters(model, split, mesh)
     schemes: dict[int, PositionScheme] = {}
@@ -54,6 +49,16 @@ def split_layers(model: nn.Module, mesh: DeviceMesh) -> dict[str, Placement]:
         SplitVocabulary.take_over(output, mesh)
         _attach(output, mesh, Replicate(), Replicate())
     return split
+
+
+def check_split(model: nn.Module, size: int) -> None:
+    """Raise a UserError if the layers of a model cannot be split over so many processes."""
+    check_divisible(model, size)
+    if any(isinstance(each, RelativeAttention | nn.LSTM | nn.GRU) for each in model.modules()):
+        raise UserError(
+            f"training.parallel.tensor is {size}, but a {type(model).__name__} cannot be split over processes: "
+            "use replicate or shard"
+        )
 
 
 def _distribute_parameters(model: nn.Module, split: dict[str, Placement], mesh: DeviceMesh) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
+from heedful.training.parallel.heartbeats import Heartbeats
 from heedful.training.parallel.meeting import meet
 from heedful.training.parallel.network import choose_interface
 from heedful.training.parallel.patience import within
@@ -58,6 +59,14 @@ class World:
         """Have the leading process do something that may take long, while the others wait."""
         work()
 
+    def alive(self) -> AbstractContextManager[None]:
+        """Let the others know that this process is alive, as long as the block lasts."""
+        return nullcontext()
+
+    def join(self, thread: threading.Thread) -> None:
+        """Wait for a thread that works together with those of the others, who are in `alive`: none of them hangs."""
+        thread.join()
+
     def naming_failures(self) -> AbstractContextManager[None]:
         """Turn what torch says when another process hangs or is gone into an error that names rank and step."""
         return nullcontext()
@@ -100,6 +109,7 @@ class Processes(World):
         store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
         # All are here before the shorter limit holds: a process that starts may have to wait for its machine.
         self.store = meet(store, self.rank, self.size, start.total_seconds())
+        self.beats = Heartbeats(self.store, self.rank, timeout_seconds)
         choose_interface()
         dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
 
@@ -135,7 +145,7 @@ class Processes(World):
             self._follow(what, done)
             return
         try:
-            with self._beating():
+            with self.beats.beating():
                 work()
         except BaseException as error:
             self.store.set(done, f"failed: {error}")
@@ -146,40 +156,19 @@ class Processes(World):
         self._led += 1
         if self.leads:
             self.store.set(f"shared/{self._led}", text)
-        return self.store.get(f"shared/{self._led}").decode()
-
-    @contextmanager
-    def _beating(self) -> Iterator[None]:
-        stop = threading.Event()
-
-        def beat() -> None:
-            while not stop.wait(min(1.0, self.timeout / 5)):
-                self.store.add("beats", 1)
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+        with self.naming_failures():
+            return self.store.get(f"shared/{self._led}").decode()
 
     def _follow(self, what: str, done: str) -> None:
-        beats, heard = -1, time.monotonic()
+        self.beats.listen()
         while True:
             try:
-                self.store.wait([done], timedelta(seconds=max(1.0, self.timeout / 5)))
+                self.store.wait([done], timedelta(seconds=self.timeout / 5))
                 break
             except RuntimeError as error:
                 if "imeout" not in str(error):
                     raise self._gone(f"the connection was lost ({_first_line(error)})") from None
-            try:
-                now = within(self.timeout, lambda: self.store.add("beats", 0))
-            except TimeoutError as error:
-                raise self._gone(f"the store does not answer ({error})") from None
-            if now != beats:
-                beats, heard = now, time.monotonic()
-            elif time.monotonic() - heard > self.timeout:
+            if self._silent([0]):
                 raise UserError(
                     f"rank {self.rank} has waited for {self.timeout:g} s for rank 0, which was to {what} after step "
                     f"{self.step}, and has heard nothing of it (training.parallel.timeout_seconds)"
@@ -187,6 +176,28 @@ class Processes(World):
         answer = self.store.get(done).decode()
         if answer != "done":
             raise UserError(answer)
+
+    def _silent(self, ranks: Sequence[int]) -> list[int]:
+        try:
+            return self.beats.silent(ranks)
+        except TimeoutError as error:
+            raise self._gone(f"the store does not answer ({error})") from None
+
+    def alive(self) -> AbstractContextManager[None]:
+        return self.beats.beating()
+
+    def join(self, thread: threading.Thread) -> None:
+        self.beats.listen()
+        while thread.is_alive():
+            thread.join(self.beats.pause)
+            missing = self._silent(range(self.size))
+            if missing and thread.is_alive():
+                ranks = ", ".join(map(str, missing))
+                raise UserError(
+                    f"rank {ranks} did not answer at step {self.step} (noticed by rank {self.rank}: nothing was heard "
+                    f"for {self.timeout:g} s while a checkpoint was written); the same command goes on from the last "
+                    "checkpoint"
+                )
 
     def at_step(self, step: int) -> None:
         self.step, self.waited = step, 0.0

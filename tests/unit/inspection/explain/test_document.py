@@ -13,8 +13,10 @@ import heedful
 from heedful.errors import UserError
 from heedful.inspection.attention.weights import ALPHABET, BITS
 from heedful.inspection.explain import document as document_file
-from heedful.inspection.explain.document import Explained
+from heedful.inspection.explain.document import Explained, leak
 from heedful.inspection.explain.packed_floats import from_halves, packed_floats, to_halves
+from heedful.inspection.trace.point import Point
+from heedful.inspection.trace.trace import Trace
 from heedful.tasks.explaining import Switches, explained
 from traced_models import IMAGE, SOURCE, TARGET
 
@@ -104,6 +106,21 @@ def test_switches_change_what_they_say(case, switches: Switches) -> None:
             assert changed[name].isfinite().all()
         if not switches.positions and name.endswith((".positions", ".distance_scores", "positions.output")):
             assert not changed[name].any()
+
+
+def test_what_leaks_without_the_mask_is_said_where_a_text_is_written(case) -> None:
+    trace = looked_at(case).trace
+    assert looked_at(case).to_json()["leak"] is None
+    found = looked_at(case, Switches(mask=False)).to_json()["leak"]
+    assert (found is not None and 0.1 < found < 1) if trace.written else found is None
+
+
+def test_the_share_that_leaks_is_that_of_known_weights() -> None:
+    name, tokens = "blocks.0.attention.weights", {"text": ["a"] * 5, "next": ["b"] * 5}
+    for weights_TS, share in ((torch.full((5, 5), 0.2), 0.5), (torch.eye(5), 0.0), (torch.eye(5).roll(1, 1), 1.0)):
+        # Uniform weights: 4, 3, 2 and 1 of five lie ahead; the last token has nothing ahead of it.
+        trace = Trace("", "decoder_only", tokens, {name: Point(name, "BHTS", "text", "text")}, {name: weights_TS[None]})
+        assert leak(trace) == pytest.approx(share)
 
 
 def test_without_positions_an_encoder_sees_a_set(make_case) -> None:

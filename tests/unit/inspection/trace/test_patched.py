@@ -150,5 +150,5 @@ def test_patches_that_cannot_be() -> None:
         pipeline.patched({"encoder.0.attention.mask": torch.ones_like}) as changed,
     ):
         changed.trace(SOURCE, TARGET)
-    with pipeline.patched({"logits": torch.zeros_like}) as changed, pytest.raises(UserError, match="take `trace`"):
+    with pipeline.patched({"logits": torch.zeros_like}) as changed, pytest.raises(UserError, match="use `trace`"):
         changed.attention(SOURCE)

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from heedful.errors import UserError
-from heedful.tasks.image_classification.files import ImageFolder
+from heedful.tasks.image_classification.files import IN_SYSTEM_FOLDER, NO_IMAGE, ImageFolder
 from heedful.tasks.image_classification.images import decode_image, has_colour, load_image, read_image
 
 RANDOM = np.random.Generator(np.random.PCG64(1))
@@ -83,10 +83,16 @@ def test_one_rule_for_formats_and_pixels(tmp_path: Path) -> None:
 
 
 def test_files_of_other_formats_are_no_images_of_a_folder(tmp_path: Path) -> None:
-    for name in ("cat/a.png", "cat/b.eps", "dog/c.jpg", "dog/d.pdf"):
+    hidden = [".net/e.png", "@eaDir/f.png", "cat/.ipynb_checkpoints/g.png"]
+    for name in ("cat/a.png", "cat/b.eps", "dog/c.jpg", "dog/d.pdf", *hidden):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         Image.new("RGB", (3, 5)).save(path)
     found = ImageFolder.open(str(tmp_path))
     assert found.layout == ["cat/a.png", "dog/c.jpg"]
-    assert [path.name for path in found.strangers] == ["b.eps", "d.pdf"]
+    assert found.labels == ("cat", "dog")
+    found_out = {path.relative_to(tmp_path).as_posix(): reason for path, reason in found.strangers.items()}
+    assert found_out == {
+        **dict.fromkeys(["cat/b.eps", "dog/d.pdf"], NO_IMAGE),
+        **dict.fromkeys(hidden, IN_SYSTEM_FOLDER),
+    }

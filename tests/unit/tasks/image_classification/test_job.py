@@ -135,7 +135,7 @@ def test_starting_from_a_model_at_another_size_and_with_other_classes(data: dict
         "idx_labels": save_idx(tmp_path / "other-labels.gz", classes % 2),
     }
     said = train(tmp_path / "other", ImageData(**two, start_from=str(tmp_path / "first")))
-    assert said.texts == ["the classifier starts anew: it was of 6 classes"]
+    assert said.texts == ["the classifier starts from scratch: the model had 6 classes"]
     assert load_model_folder(tmp_path / "other").network.config.num_classes == 2
     with pytest.raises(UserError, match="cannot start from"):
         train(tmp_path / "wider", ImageData(**data, start_from=str(tmp_path / "first")), width=15)

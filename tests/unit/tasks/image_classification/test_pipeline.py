@@ -76,7 +76,7 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         heedful.load(folder).classify(tmp_path / "text.png")
     with pytest.raises(UserError, match="resolution is 0, but must be a whole number from 1"):
         heedful.load(folder).classify(IMAGES, resolution=0)
-    with pytest.raises(UserError, match="takes no text"):
+    with pytest.raises(UserError, match="takes images, and max_length is for text"):
         heedful.load(folder, max_length=5)
     for arguments, message in ((["x.png", "--resolution", "3y4"], "expected a number of pixels"), ([], "no images")):
         result = CliRunner().invoke(classify, [str(folder), *arguments])

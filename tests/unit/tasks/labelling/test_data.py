@@ -110,7 +110,7 @@ def test_the_same_content_is_prepared_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("", "No example is left"), ("a\tred\na\tblue\n", "have the label 'a'")]
+    ("content", "message"), [("", "no example is left"), ("a\tred\na\tblue\n", "have the label 'a'")]
 )
 def test_too_little_is_refused(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):

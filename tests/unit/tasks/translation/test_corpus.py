@@ -104,9 +104,9 @@ def test_standard_input_must_be_a_tsv_and_come_once(tmp_path: Path) -> None:
 
 
 def test_no_files_are_an_error() -> None:
-    with pytest.raises(UserError, match="No files"):
+    with pytest.raises(UserError, match="no files"):
         ParallelCorpus.from_files([], [])
-    with pytest.raises(UserError, match="No files"):
+    with pytest.raises(UserError, match="no files"):
         ParallelCorpus.from_tsv([])
 
 

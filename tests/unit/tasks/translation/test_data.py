@@ -201,7 +201,7 @@ def test_prepared_data_of_another_format_is_made_anew(tmp_path: Path, sentence_p
     (run / "prepared" / "meta.json").write_text(meta)
     again = prepare_translation(corpus, None, run, PrepareOptions())
     assert again.summary == first.summary
-    assert again.folder.remark is not None and "it was made anew" in again.folder.remark
+    assert again.folder.remark is not None and "it was prepared again" in again.folder.remark
 
 
 def test_a_given_tokenizer_is_used_as_it_is(tmp_path: Path, sentence_pairs: Pairs, tokenizer: Tokenizer) -> None:
@@ -239,7 +239,7 @@ def test_standard_input_cannot_be_both_corpora(tmp_path: Path) -> None:
 
 def test_when_nothing_is_left_the_error_has_the_counts(tmp_path: Path, sentence_pairs: Pairs) -> None:
     corpus = corpus_of(tmp_path, [("", "leer")] * 5 + [("voll", " ")] * 2)
-    with pytest.raises(UserError, match=r"No pair is left for training: 7 pairs read, 0 kept, blank 7\..*data-report"):
+    with pytest.raises(UserError, match=r"no pair is left for training: 7 pairs read, 0 kept, blank 7; .*data-report"):
         prepare_translation(corpus, None, tmp_path / "run", PrepareOptions())
     assert len(report_of(tmp_path / "run")) == 7
     with pytest.raises(UserError, match=r"for training: 307 pairs read, 0 kept, over-long 307"):
@@ -293,7 +293,7 @@ def test_progress_tells_of_each_stage(tmp_path: Path, sentence_pairs: Pairs) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"vocabulary_size": 258}, "least is 259"), ({"max_length": 0}, "least is 1")]
+    ("options", "message"), [({"vocabulary_size": 258}, "minimum is 259"), ({"max_length": 0}, "minimum is 1")]
 )
 def test_options_that_cannot_work_are_refused(options: dict[str, int], message: str) -> None:
     with pytest.raises(UserError, match=message):

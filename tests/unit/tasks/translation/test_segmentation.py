@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.tasks.translation.segmentation import Piece, Splitter, space_between
+from heedful.tasks.translation.segmentation import Splitter, TextPiece, space_between
 from heedful.text.sentences import sentence_spans
 from heedful.text.training_lines import TrainingLines
 
@@ -20,13 +20,13 @@ def encode_characters(texts: list[str]) -> list[list[int]]:
     return [[ord(character) for character in text] for text in texts]
 
 
-def pieces(line: str, split: str = "auto", longest: int = 13, seen: TrainingLines | None = ONE_EACH) -> list[Piece]:
+def pieces(line: str, split: str = "auto", longest: int = 13, seen: TrainingLines | None = ONE_EACH) -> list[TextPiece]:
     found = Splitter(encode_words, longest, "en", seen).split(line, encode_words([line])[0], split)
     assert found.sources == encode_words(texts(found.pieces))
     return found.pieces
 
 
-def texts(found: list[Piece]) -> list[str]:
+def texts(found: list[TextPiece]) -> list[str]:
     return [piece.text for piece in found]
 
 
@@ -73,9 +73,9 @@ def test_a_line_like_those_of_the_training_stays_whole() -> None:
 
 def test_a_line_of_more_sentences_is_split_into_its_sentences_with_its_spaces() -> None:
     assert pieces("One two.  Three four!   Five?") == [
-        Piece("One two.", ""),
-        Piece("Three four!", "  "),
-        Piece("Five?", "   "),
+        TextPiece("One two.", ""),
+        TextPiece("Three four!", "  "),
+        TextPiece("Five?", "   "),
     ]
 
 
@@ -104,12 +104,12 @@ def test_a_model_without_a_record_is_taken_to_have_seen_a_sentence_per_line() ->
 
 
 def test_a_sentence_that_the_model_cannot_take_is_cut_at_spaces() -> None:
-    assert pieces("a b c d e f g", longest=3) == [Piece("a b c", ""), Piece("d e f", " "), Piece("g", " ")]
+    assert pieces("a b c d e f g", longest=3) == [TextPiece("a b c", ""), TextPiece("d e f", " "), TextPiece("g", " ")]
 
 
 def test_a_long_word_is_cut_anywhere_and_nothing_stands_between_its_parts() -> None:
     found = Splitter(encode_characters, 3, None, None).split("abcdefgh", list(range(8)), "auto").pieces
-    assert found == [Piece("ab", ""), Piece("cd", ""), Piece("ef", ""), Piece("gh", "")]
+    assert found == [TextPiece("ab", ""), TextPiece("cd", ""), TextPiece("ef", ""), TextPiece("gh", "")]
 
 
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
@@ -129,10 +129,10 @@ def test_the_pieces_and_their_spaces_are_the_line_and_every_piece_fits(split: st
 
 
 def test_translations_of_scripts_without_spaces_get_one_where_they_need_it() -> None:
-    assert space_between(Piece("再见。", ""), "你好。", "Hello.") == " "
-    assert space_between(Piece("再见。", ""), "你好。", "今日は。") == ""
-    assert space_between(Piece("word", ""), "half a", "ein halbes") == ""
-    assert space_between(Piece("Two.", "  "), "One.", "Eins.") == "  "
+    assert space_between(TextPiece("再见。", ""), "你好。", "Hello.") == " "
+    assert space_between(TextPiece("再见。", ""), "你好。", "今日は。") == ""
+    assert space_between(TextPiece("word", ""), "half a", "ein halbes") == ""
+    assert space_between(TextPiece("Two.", "  "), "One.", "Eins.") == "  "
 
 
 FORMS = ["({})", "[{}]", "<p>{}</p>", "**{}**", "{} 😀", "1. {}", "- {}", '"{}"', "{} Tom likes me."]

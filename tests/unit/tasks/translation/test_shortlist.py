@@ -82,7 +82,7 @@ def test_text_on_one_side_only_is_an_error(tmp_path: Path) -> None:
         ({"frequent_F": [2, 5, 0]}, "a frequent token is special, or comes twice"),
         ({"likely_VE": [[1]] * 7}, "a source token calls for a token that is special, or frequent"),
         ({"likely_VE": [[3]] * 7}, "a source token calls for a token that is special, or frequent"),
-        ({"likely_VE": [[7]] * 7}, "is of another vocabulary"),
+        ({"likely_VE": [[7]] * 7}, "belongs to another vocabulary"),
         ({"frequent_F": []}, "its arrays have other types or axes"),
         ({"likely_VE": [[-1]] * 7}, "its arrays do not go together"),
     ],

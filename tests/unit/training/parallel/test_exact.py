@@ -11,23 +11,10 @@ from heedful.training.gradients import ParallelGradients
 from heedful.training.parallel.world import ALONE, World
 from heedful.training.parts import cut_parts
 from heedful.training.step import TrainingStep
+from linear_task import Rows
 from process_group import run_in_processes
 
 PIECES, ROWS = 4, 23
-
-
-@dataclass(frozen=True)
-class Rows:
-    values: Tensor
-
-    @property
-    def num_targets(self) -> int:
-        return len(self.values)
-
-    num_real = num_tokens = num_targets
-
-    def halves(self) -> list["Rows"]:
-        return [Rows(part) for part in self.values.chunk(2)]
 
 
 @dataclass(frozen=True)

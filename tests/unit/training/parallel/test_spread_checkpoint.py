@@ -79,7 +79,7 @@ def test_what_one_process_cannot_write_is_told_by_all_and_leaves_nothing(
 ) -> None:
     place, told = folder / "small", {each["told"] for each in results}
     assert len(told) == 1
-    start = f"cannot write {place / 'step-000000002'}: it grows beyond the largest file that is allowed"
+    start = f"cannot write {place / 'step-000000002'}: it exceeds the largest file size that is allowed"
     assert told.pop().startswith(start)
     assert sorted(each.name for each in place.iterdir()) == ["step-000000001", "step-000000003"]
     assert load_checkpoint(place / "step-000000003")[1] == STATE

@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch.distributed as dist
 
 from heedful.errors import UserError
 from heedful.training.parallel.meeting import meet
-from heedful.training.parallel.world import World
+from heedful.training.parallel.world import Processes, World
 from process_group import new_store, run_in_processes
 
 
@@ -42,3 +43,12 @@ def test_who_is_waited_for_in_vain_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         meet(store, 0, 3, 0.2)
     with pytest.raises(UserError, match=r"rank 2 did not meet the others at somewhere:5 within 0.2 s .*SHARE_RDZV"):
         meet(store, 2, 3, 0.2)
+
+
+def test_what_a_first_process_that_has_gone_does_not_share_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.training.parallel.world.GRACE_SECONDS", 0.1)
+    world = Processes.__new__(Processes)
+    world.store, world.rank, world.size, world.step, world._led = new_store(), 1, 2, 5, 0
+    world.store.set_timeout(timedelta(seconds=0.2))
+    with pytest.raises(UserError, match=r"rank 0 did not answer at step 5 \(noticed by rank 1: .*the last checkpoint"):
+        world.share("")

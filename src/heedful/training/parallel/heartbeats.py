@@ -1,0 +1,64 @@
+"""How processes hear of each other that they are alive, however long what they do may take."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from heedful.training.parallel.patience import within
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+
+class Heartbeats:
+    """A number in the store for each process, which grows while the process is alive and others count on that."""
+
+    def __init__(self, store: Store, rank: int, timeout: float) -> None:
+        self.store, self.rank, self.timeout = store, rank, timeout
+        self._heard: dict[int, tuple[int, float]] = {}
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two questions, or beats at most."""
+        return min(1.0, self.timeout / 5)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Let the others hear of this process inside the block."""
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(self.pause):
+                try:
+                    self.store.add(self._key(self.rank), 1)
+                except RuntimeError:  # the store has gone, which is noticed where somebody waits for it
+                    return
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(self.pause)
+
+    def listen(self) -> None:
+        """Begin anew: from now on silence is counted."""
+        self._heard.clear()
+
+    def silent(self, ranks: Sequence[int]) -> list[int]:
+        """Those of some processes of which nothing was heard for longer than the timeout."""
+        counts = within(self.timeout, lambda: [self.store.add(self._key(rank), 0) for rank in ranks])
+        now = time.monotonic()
+        for rank, count in zip(ranks, counts, strict=True):
+            if rank not in self._heard or self._heard[rank][0] != count:
+                self._heard[rank] = (count, now)
+        return [rank for rank in ranks if now - self._heard[rank][1] > self.timeout]
+
+    @staticmethod
+    def _key(rank: int) -> str:
+        return f"beats/{rank}"
