@@ -33,7 +33,7 @@ from heedful.training.parallel.stages import Stage, keep_stage
 from heedful.training.parallel.world import World
 from heedful.training.step import TrainingStep
 
-PARTS, STEPS, VOCABULARY = 4, 5, 53
+PARTS, STEPS, VOCABULARY = 4, 3, 53
 SMOOTHING = 0.1
 
 

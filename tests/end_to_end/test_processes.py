@@ -295,5 +295,9 @@ def test_what_cannot_be_is_told_once_in_one_line(command: Command, folder: Path)
     assert not (folder / "wrong" / "run" / "config.json").exists()
     told = finish(command("wrong", "--processes", "3"), 2)
     assert "a step of this run has 4 parts, which 3 processes cannot share evenly" in told
+
+
+@pytest.mark.slow
+def test_more_processes_than_parts_are_refused(command: Command) -> None:
     told = finish(command("alone", "--processes", "5"), 2)
     assert "a step of this run has 4 parts, which 5 processes cannot share: start a number of processes" in told

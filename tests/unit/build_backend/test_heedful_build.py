@@ -34,6 +34,16 @@ def build(tree: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
+def small_build(build: ModuleType) -> ModuleType:
+    """The same with a core of one small file, where what is in the core does not matter."""
+    for file in build.CORE.glob("*.cpp"):
+        file.unlink()
+    code = '#include "interface.h"\nint heedful_abi_version(void) { return HEEDFUL_ABI_VERSION; }\n'
+    (build.CORE / "interface.cpp").write_text(code)
+    return build
+
+
+@pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder on the PATH, empty."""
     folder = tmp_path / "some programs"
@@ -72,21 +82,21 @@ def test_the_library_is_built_and_can_be_loaded(build: ModuleType, capsys: pytes
 
 @needs_compiler
 def test_it_is_compiled_again_only_after_a_change(
-    build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch
+    small_build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = recording(programs / "c++")
 
     def compiled() -> bool:
         log.unlink(missing_ok=True)
-        assert build.build_library()
+        assert small_build.build_library()
         return " -c " in log.read_text()
 
     assert compiled() and not compiled()
-    (build.CORE / "more.h").write_text("// a change\n")
+    (small_build.CORE / "more.h").write_text("// a change\n")
     assert compiled() and not compiled()
     monkeypatch.setenv("HEEDFUL_CORE_FLAGS", "-O0 -DMORE=1")
     assert compiled() and not compiled()
-    build.LIBRARY.unlink()
+    small_build.LIBRARY.unlink()
     assert compiled() and not compiled()
     log = recording(programs / "g++")
     monkeypatch.setenv("CXX", "g++")
@@ -94,21 +104,23 @@ def test_it_is_compiled_again_only_after_a_change(
 
 
 @needs_compiler
-def test_options_go_by_the_names_of_files(build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_go_by_the_names_of_files(
+    small_build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, macro in {"sums": "HEEDFUL_X86", "sums_avx2": "__AVX2__", "sums_avx512": "__AVX512VNNI__"}.items():
         code = f'#include "interface.h"\n#ifdef {macro}\nHEEDFUL_API int {name}() {{ return 1; }}\n#endif\n'
-        (build.CORE / f"{name}.cpp").write_text(code)
+        (small_build.CORE / f"{name}.cpp").write_text(code)
     monkeypatch.setenv("HEEDFUL_CORE_FLAGS", "-DA_FLAG -O1")
     log = recording(programs / "c++")
-    assert build.build_library()
-    lines = [line for line in log.read_text().splitlines() if " -c " in line and str(build.CORE) in line]
+    assert small_build.build_library()
+    lines = [line for line in log.read_text().splitlines() if " -c " in line and str(small_build.CORE) in line]
     options = {re.search(r"(\w+)\.cpp ", line)[1]: line.partition(" -c ")[0].split() for line in lines}
     assert all(each[-2:] == ["-DA_FLAG", "-O1"] for each in options.values())
     assert not [option for option in options["sums"] + options["interface"] if option.startswith("-m")]
-    if build.X86:
+    if small_build.X86:
         assert {"-mavx2", "-mfma"} == {option for option in options["sums_avx2"] if option.startswith("-m")}
         assert {"-mavx512vnni", "-mavx512vl", "-mavx2"} < set(options["sums_avx512"])
-        library = ctypes.CDLL(str(build.LIBRARY))
+        library = ctypes.CDLL(str(small_build.LIBRARY))
         assert library.sums() == library.sums_avx2() == library.sums_avx512() == 1
     else:
         assert {"sums", "interface"} < options.keys() and not [name for name in options if "avx" in name]
@@ -136,27 +148,29 @@ def test_files_for_other_machines_are_left_out(build: ModuleType, monkeypatch: p
     assert [file.stem for file in build.sources(build.CORE) if file.stem.startswith("sums")] == ["sums"]
 
 
-def test_the_next_compiler_is_tried(build: ModuleType, programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_compiler_is_tried(
+    small_build: ModuleType, programs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if COMPILER is None:
         pytest.skip("there is no c++ on this machine")
     fake(programs / "c++", "echo 'c++ is broken' >&2; exit 7")
     recording(programs / "g++")
-    assert not build.needs_zig()
-    assert build.build_library()
+    assert not small_build.needs_zig()
+    assert small_build.build_library()
     assert "was compiled with g++" in capsys.readouterr().out
 
 
 @needs_compiler
 def test_the_compiler_of_the_environment_is_taken(
-    build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small_build: ModuleType, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording(programs / "c++")
     recording(programs / "my compiler")
     monkeypatch.setenv("CXX", str(programs / "my compiler"))
-    assert build.build_library()
+    assert small_build.build_library()
     assert f"was compiled with {programs / 'my compiler'}" in capsys.readouterr().out
     monkeypatch.setenv("CXX", "c++ -DMINE")
-    assert build.build_library()
+    assert small_build.build_library()
     assert "was compiled with c++ -DMINE" in capsys.readouterr().out
 
 
@@ -178,20 +192,22 @@ def test_without_a_compiler_the_reason_is_left(
 
 
 @needs_compiler
-def test_a_core_that_does_not_compile_is_shown_in_full(build: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    (build.CORE / "wrong.cpp").write_text("".join(f"int {name} = no_such_name;\n" for name in "abcdefg"))
-    assert not build.build_library()
+def test_a_core_that_does_not_compile_is_shown_in_full(
+    small_build: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small_build.CORE / "wrong.cpp").write_text("".join(f"int {name} = no_such_name;\n" for name in "abcdefg"))
+    assert not small_build.build_library()
     assert capsys.readouterr().out.count("error:") >= 7
-    assert "c++ failed with exit code 1\n" in build.NOT_BUILT.read_text()
+    assert "c++ failed with exit code 1\n" in small_build.NOT_BUILT.read_text()
 
 
 @needs_compiler
 @pytest.mark.skipif(sys.platform != "linux", reason="other linkers have no such option")
-def test_a_name_that_is_nowhere_defined_is_found_when_linking(build: ModuleType) -> None:
+def test_a_name_that_is_nowhere_defined_is_found_when_linking(small_build: ModuleType) -> None:
     code = '#include "interface.h"\nvoid no_such_function();\nHEEDFUL_API void call() { no_such_function(); }\n'
-    (build.CORE / "wrong.cpp").write_text(code)
-    assert not build.build_library()
-    assert "failed with exit code" in build.NOT_BUILT.read_text()
+    (small_build.CORE / "wrong.cpp").write_text(code)
+    assert not small_build.build_library()
+    assert "failed with exit code" in small_build.NOT_BUILT.read_text()
 
 
 @pytest.mark.parametrize(("wanted", "zig"), [("auto", True), ("zig", True), ("system", False), ("none", False)])

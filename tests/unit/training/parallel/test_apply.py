@@ -22,11 +22,12 @@ ON_FOUR = [
 ]
 
 
-@pytest.mark.parametrize("kind", LOSS)
+@pytest.mark.parametrize("kind", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_two_processes_give_the_losses_of_one(kind: str, tmp_path: Path) -> None:
     _check(run_in_processes(2, tmp_path, compare, ON_TWO, list(CASES), kind)[0], kind, len(ON_TWO) * len(CASES))
 
 
+@pytest.mark.slow
 def test_four_processes_give_the_losses_of_one(tmp_path: Path) -> None:
     cases = ["translation", "gpt", "vision"]
     _check(run_in_processes(4, tmp_path, compare, ON_FOUR, cases, "float64")[0], "float64", 12)
