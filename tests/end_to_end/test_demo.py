@@ -29,3 +29,8 @@ def test_a_folder_of_something_else_is_left_alone(run, tmp_path: Path) -> None:
 
 def test_an_unknown_language_names_near_ones(run) -> None:
     assert b"did you mean de" in run("demo", "--to", "german", code=2).stderr
+
+
+def test_too_short_a_training_is_told_of(run, tmp_path: Path) -> None:
+    told = run("demo", "classifier", "--out", tmp_path / "demo", "--budget", "1s").stderr.decode()
+    assert "the model has not learned much: 1s of training is too short" in told and "--budget" in told

@@ -40,6 +40,7 @@ def test_names_that_are_not_of_files(run, small_folders, tmp_path: Path, writer:
         run, small_folders, writer, f"{tmp_path}/new/"
     )
     assert f"{option} is empty: name a file" in refused(run, small_folders, writer, "")
+    assert f"{option} is -, which is not the name of a file" in refused(run, small_folders, writer, "-")
     assert f"there is no folder {tmp_path / 'no'}" in refused(run, small_folders, writer, tmp_path / "no" / "x")
     assert str(tmp_path / "file" / "x") in refused(run, small_folders, writer, tmp_path / "file" / "x")
     assert [each.name for each in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "kept"

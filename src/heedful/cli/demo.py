@@ -55,3 +55,9 @@ def demo(what: str, language: str | None, out: str | None, budget: str | None, s
         with writing(Path(folder)):
             result = module.run_demo(*arguments, Path(folder), budget, seed, display)
     module.show(Console(), result, folder)
+    if not result.learned:
+        click.echo(
+            f"heedful: the model has not learned much: {budget} of training is too short on this machine, or while it "
+            "is this busy. Give it more time with --budget",
+            err=True,
+        )

@@ -15,6 +15,8 @@ def output_path(name: str, option: str, example: str) -> Path:
     """The path of a file to be written; a folder, or a file of a model, is a UserError before anything is computed."""
     if not name:
         raise UserError(f"{option} is empty: name a file, such as {example}")
+    if name == "-":
+        raise UserError(f"{option} is -, which is not the name of a file: name one, such as {example}")
     if name.endswith(("/", os.sep)) or Path(name).is_dir():
         raise UserError(f"{option} {name} is the name of a folder: name a file, such as {Path(name) / example}")
     place = Path(os.path.realpath(name))

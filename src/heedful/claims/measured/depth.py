@@ -122,7 +122,7 @@ def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Ver
 def measure(bench: Workbench) -> Evidence:
     """Gradients of stacks of 2 to 48 layers, and training of one depth."""
     depths = bench.choose((2, 12, 48), (2, 6, 12, 24, 48))
-    layers, steps = bench.choose(12, 16), bench.choose(30, 150)
+    layers, steps = bench.choose(12, 16), bench.choose(30, 500)
     shares = {
         kind: [[first_to_last(gradients_by_layer(kind, depth, seed)) for depth in depths] for seed in (1, 2, 3)]
         for kind in KINDS

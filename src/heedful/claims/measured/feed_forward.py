@@ -62,7 +62,7 @@ def measure(bench: Workbench) -> Evidence:
         network = FeedForward(WIDTH, FeedForwardConfig()).eval()
         errors.append(shuffle_error(network, torch.randn(3, 31, WIDTH), torch.randperm(31)))
         reached = max(reached, reached_positions(network, torch.randn(1, 13, WIDTH)))
-    factors, steps = bench.choose((1, 4), FACTORS), 300
+    factors, steps = bench.choose((1, 4), FACTORS), bench.choose(300, 1000)
     found = {
         factor: [
             tried(bench, TextTrial(small_config(WIDTH, inner_width=factor * WIDTH), seed, steps))

@@ -108,7 +108,7 @@ def judge(reaches: dict[str, int], falls: dict[str, float], farthest: int) -> tu
 
 def measure(bench: Workbench) -> Evidence:
     """Every kind at every distance."""
-    distances = bench.choose((8, 32, 64), (8, 64, 512))
+    distances = bench.choose((8, 32, 64), (8, 16, 32, 64, 128, 256, 512))
     steps = bench.choose(150, 200)
     found: dict[str, list[list[dict[str, float]]]] = {kind: [] for kind in KINDS}
     rates = {kind: _rate(bench, kind, steps) for kind in KINDS}

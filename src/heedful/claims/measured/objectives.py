@@ -148,7 +148,7 @@ def judge(found: dict[str, dict[str, list[float]]]) -> tuple[Verdict, str]:
 
 def measure(bench: Workbench) -> Evidence:
     """The three kinds, the same time each."""
-    seconds = bench.choose(6.0, 20.0)
+    seconds = bench.choose(6.0, 30.0)
     rates = {kind: _rate(bench, kind, seconds / 4) for kind in KINDS}
     runs = {kind: [_kept(bench, kind, seed, seconds, rates[kind]) for seed in bench.seeds] for kind in KINDS}
     found = {kind: {place: [each[place] for each in rows] for place in rows[0]} for kind, rows in runs.items()}

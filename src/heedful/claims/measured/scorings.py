@@ -87,7 +87,7 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
 
 def measure(bench: Workbench) -> Evidence:
     """Models of text with each scoring and d_k; the scores alone for time and memory."""
-    widths, steps = bench.choose((8, 128), (4, 32, 128)), bench.choose(100, 250)
+    widths, steps = bench.choose((8, 128), (4, 32, 128)), bench.choose(100, 600)
     losses = {
         name: [_losses(bench, TextTrial(_model(config, width), 0, steps)) for width in widths]
         for name, config in SCORINGS.items()

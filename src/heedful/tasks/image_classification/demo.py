@@ -65,6 +65,11 @@ class VisionDemoResult:
     larger_accuracy: float
     page: Path
 
+    @property
+    def learned(self) -> bool:
+        """Whether the training was long enough for most answers to be right."""
+        return self.accuracy > 0.5
+
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> VisionDemoResult:
     """Draw shapes, train on most of them, and classify the others, and larger ones."""

@@ -44,6 +44,11 @@ class ClassifierDemoResult:
     evaluation: LabelEvaluation
     page: Path
 
+    @property
+    def learned(self) -> bool:
+        """Whether the training was long enough for most answers to be right."""
+        return self.evaluation.accuracy > 0.5
+
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> ClassifierDemoResult:
     """Generate phrases, train on most of them, and classify the others."""

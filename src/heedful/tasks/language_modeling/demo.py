@@ -41,6 +41,11 @@ class LanguageDemoResult:
     score: TextScore
     page: Path
 
+    @property
+    def learned(self) -> bool:
+        """Whether the training was long enough for the text to be more than frequent subwords in any order."""
+        return self.score.bits_per_byte < 3.0
+
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> LanguageDemoResult:
     """Learn from most of the help texts, measure on the others, and write some text."""

@@ -62,6 +62,11 @@ class TranslationDemoResult:
     page: Path
 
     @property
+    def learned(self) -> bool:
+        """Whether the training was long enough for most answers to be right."""
+        return self.exact > 0.5
+
+    @property
     def shown_in_detail(self) -> DemoExample:
         """An example of middle length."""
         fitting = [each for each in self.examples if 4 <= len(each.source.split()) <= 7]
