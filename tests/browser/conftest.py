@@ -29,6 +29,7 @@ class BrowserLog:
     driver: Chrome
     messages: list[str] = field(default_factory=list)
     addresses: list[str] = field(default_factory=list)
+    sent: list[tuple[str, str]] = field(default_factory=list)  # addresses, and the bodies that went to them
 
     def read(self) -> None:
         """Take in what is new."""
@@ -36,7 +37,9 @@ class BrowserLog:
         for entry in self.driver.get_log("performance"):
             event = json.loads(entry["message"])["message"]
             if event["method"] == "Network.requestWillBeSent":
-                self.addresses.append(event["params"]["request"]["url"])
+                request = event["params"]["request"]
+                self.addresses.append(request["url"])
+                self.sent.append((request["url"], request.get("postData", "")))
 
     def hosts(self) -> set[str]:
         """The hosts that were asked for something."""

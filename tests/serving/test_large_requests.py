@@ -63,10 +63,13 @@ def test_a_large_request_for_translations_keeps_nobody_waiting(server, models) -
 def test_a_translation_in_many_pieces_is_the_pipelines(server, models) -> None:
     texts = ["the sea is blue. a red dog runs. two birds. " * 100, "dog", "the sun. " * 300, " "]
     with server.client as client:
-        answer = client.post("/api/translate", json={"text": texts, "model": "translator", "alignment": True})
-    wanted = heedful.load(models["translator"], "cpu").translate(texts, alignment=True)
-    found = answer.json()["translations"]
-    assert [(each["text"], each["score"]) for each in found] == [(each.text, each.score) for each in wanted]
+        asked = {"text": texts, "model": "translator", "alignment": True, "nbest": 2}
+        found = client.post("/api/translate", json=asked).json()["translations"]
+    wanted = heedful.load(models["translator"], "cpu").translate(texts, alignment=True, nbest=2)
+    for each, other in zip(found, wanted, strict=True):
+        assert (each["text"], each["score"]) == (other.text, other.score)
+        assert [tuple(pair) for pair in each["alignment"] or ()] == [*(other.alignment or ())]
+        assert [(one["text"], one["score"]) for one in each["nbest"]] == [(one.text, one.score) for one in other.nbest]
 
 
 def test_a_large_request_for_vectors_is_the_pipelines(server, models) -> None:

@@ -1,5 +1,6 @@
 """The server's page, in a real browser, with a real server."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -77,12 +78,15 @@ def test_a_word_of_a_later_sentence_is_replaced_in_its_sentence_alone(quiet_page
     marks = page.wait(lambda: page.all(".field-marks mark"))
     assert [page.run("return arguments[0].textContent", mark) for mark in marks] == sentences[1].split()
 
-    browser_log.read()
-    browser_log.addresses.clear()
-    page.all(".choices .choice")[1].click()
     prefix += expected[1]["text"]
     again = page.api("/api/translate", model="copy", text=sentences[1], prefix=prefix, split="none")["translations"][0]
+    browser_log.read()
+    browser_log.sent.clear()
+    page.all(".choices .choice")[1].click()
     page.wait(lambda: page.output() == f"{alone[0]} {again['text']} {alone[2]}")
+    browser_log.read()
+    decoded = [json.loads(body)["text"] for address, body in browser_log.sent if address.endswith("/api/translate")]
+    assert decoded == [sentences[1]]
     assert page.texts(".word.fixed") == prefix.split(" ")
     page.button("Undo").click()
     page.wait(lambda: page.output() == whole["text"])

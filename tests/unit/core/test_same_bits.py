@@ -30,7 +30,7 @@ def ends_now_and_then(model) -> None:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("models")
-    sizes = {"vocabulary_size": VOCABULARY, "width": WIDTH}
+    sizes = {"vocabulary_size": VOCABULARY, "width": WIDTH, "max_length": 1201}
     found = {}
     for family in ("encoder_decoder", "decoder_only"):
         changes = {**sizes, "tied_output": False, "embedding": {"scaled": True}}
@@ -79,6 +79,23 @@ def test_decoding(model_of, family, options, int8, name):
     for each in requests[:5]:  # alone, so that threads divide its products
         assert decoded(model, [each], options, 1) == {each.index: expected[each.index]}
     assert len({len(hypotheses[0].tokens) for hypotheses in expected.values()}) > 5
+
+
+@pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 7}, {"sampling": SamplingOptions(1.3, seed=3)}], ids=str)
+@pytest.mark.parametrize("family", ["encoder_decoder", "decoder_only"])
+def test_long_sources_and_outputs_that_never_end(model_of, family, search, int8):
+    model, sources = model_of(family, int8), texts((3, 700, 41, 0, 290), 5, VOCABULARY)
+    # Limits of their own, so that short outputs are decoded beside a long one; the end is forbidden until then.
+    longest = (13, 47, 307, 5, 1)
+    requests = [Request(n, source, max_length=longest[n]) for n, source in enumerate(sources)]
+    options = DecodingOptions(min_length=320, max_extra=1, **search)
+    model.threads = 1
+    expected = decoded(model, requests, options, 64)
+    assert [len(expected[n][0].tokens) for n in range(5)] == [*longest]
+    for at_a_time, threads in ((1, 1), (1, 3), (2, 2)):
+        model.threads = threads
+        assert decoded(model, requests[::-1], options, at_a_time) == expected
 
 
 @pytest.mark.parametrize("name", INSTRUCTIONS)

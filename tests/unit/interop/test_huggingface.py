@@ -185,12 +185,20 @@ def test_a_type_that_is_not_imported_is_told_which_are(kind: str | None, tmp_pat
 def test_without_a_prompt_a_text_begins_with_the_start_token_as_theirs_does(tmp_path: Path) -> None:
     from heedful.decoding import DecodingOptions, Request, decode
 
-    reference = gpt2(tmp_path / "theirs", bos_token_id=7, eos_token_id=52, pad_token_id=51)
-    ours = read_folder(tmp_path / "theirs").loaded.network
+    special = {"bos_token_id": 7, "eos_token_id": 52, "pad_token_id": 51}
     options = DecodingOptions(beam=1, min_length=11, max_length=11)
-    ((found,),) = [each.hypotheses for each in decode(ours, [Request(0, [])], options, 1)]
-    theirs = reference.generate(do_sample=False, min_new_tokens=11, max_new_tokens=11, bad_words_ids=[[7], [51]])
-    assert theirs[0].tolist() == [7, *found.tokens]
+    limits = {"min_new_tokens": 11, "max_new_tokens": 11, "bad_words_ids": [[7], [51]], "do_sample": False}
+    with_the_end = []  # what a text that begins with the end token goes on with, beside what ours does
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = gpt2(tmp_path / "theirs", tie_word_embeddings=False, **special)
+        model.transformer.wte.weight *= 5.0  # what a text begins with makes a difference
+        reference = saved(model, tmp_path / "theirs")
+        ours = read_folder(tmp_path / "theirs").loaded.network
+        ((found,),) = [each.hypotheses for each in decode(ours, [Request(0, [])], options, 1)]
+        assert reference.generate(**limits)[0].tolist() == [7, *found.tokens]
+        with_the_end.append((reference.generate(torch.tensor([[52]]), **limits)[0].tolist()[1:], found.tokens))
+    assert any(theirs != [*tokens] for theirs, tokens in with_the_end)
 
 
 @pytest.mark.parametrize("key", ["bos_token_id", "eos_token_id", "pad_token_id"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
+from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.labelling.job import ClassifierData, TaggerData
 from heedful.tasks.language_modeling.job import TextData
 from heedful.tasks.masked_modeling.job import MaskedTextData
@@ -90,6 +91,24 @@ def test_a_few_bad_lines_are_still_listed_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(content)
     job = prepared(TranslationData(tsv=(str(tmp_path / "a.tsv"),)), tmp_path / "run")
     assert any("invalid UTF-8 1" in message for message in job.messages)
+
+
+@pytest.mark.parametrize(("invalid", "stops"), [(10, False), (11, True)])
+def test_a_run_stops_above_one_invalid_line_in_a_hundred(tmp_path: Path, invalid: int, stops: bool) -> None:
+    text = "words\tBär Übung für groß Café"
+    lines = [f"{n} {text} {n}\n".encode("latin-1" if n < invalid else "utf-8") for n in range(1000)]
+    (tmp_path / "a.tsv").write_bytes(b"".join(lines))
+    job = TranslationData(tsv=(str(tmp_path / "a.tsv"),))
+    if stops:
+        with pytest.raises(UserError, match="11 of 1,000 lines are not valid UTF-8, and it looks like ISO-8859-1"):
+            prepared(job, tmp_path / "run")
+    else:
+        assert any("invalid UTF-8 10" in message for message in prepared(job, tmp_path / "run").messages)
+
+
+@pytest.mark.parametrize(("count", "warns"), [(999, True), (1000, False)])
+def test_fewer_than_a_thousand_examples_are_few(count: int, warns: bool) -> None:
+    assert bool(warning_of_few(count, "pairs")) == warns
 
 
 @pytest.mark.parametrize("job", PLAIN, ids=lambda job: job.__name__)
