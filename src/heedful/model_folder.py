@@ -35,7 +35,8 @@ FORMAT = 1
 class ModelConfig:
     """The contents of config.json; `model` holds the settings of the family.
 
-    `document` is what a document was in the training of a language model, which older folders do not say.
+    `document` is what a document was in the training of a language model, and `pairs_only` says that a classifier
+    learned from pairs of texts alone; older folders say neither.
     """
 
     family: str
@@ -49,6 +50,7 @@ class ModelConfig:
     has_tokenizer: bool = True
     training_lines: TrainingLines | None = None
     document: DocumentUnit | None = None
+    pairs_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ def is_sealed(
     if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
         return True
     file.seek(8)
-    entry = f'"{OWN}":"{{}}"'
-    header = file.read(size).replace(entry.format(metadata[OWN]).encode(), entry.format(BLANK).encode(), 1)
+    own, blank = (f'"{OWN}":"{each}"'.encode(errors="replace") for each in (metadata[OWN], BLANK))
+    header = file.read(size).replace(own, blank, 1)
     return _sum_up(file, size, header, with_data) == metadata[OWN]
 
 

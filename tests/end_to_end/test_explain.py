@@ -51,7 +51,10 @@ def test_mistakes(small_folders, tmp_path: Path, capsys: pytest.CaptureFixture[s
     save_model_folder(tmp_path / "rnn", Recurrent(config), words, recurrent, "card")
     for arguments, message in (
         ([str(tmp_path / "rnn"), "red dog"], "a recurrent model has no blocks of attention to trace"),
-        ([str(small_folders["translation"]), "red " * 99], "at most 29 can be looked into: give a shorter one"),
+        (
+            [str(small_folders["translation"]), "red " * 99],
+            "is translated in 8 pieces, and one can be followed at a time: give one of",
+        ),
         ([str(small_folders["translation"]), " "], "the text is blank"),
         ([str(small_folders["image_classifier"]), "red"], "classifies images: give --image FILE"),
         ([str(small_folders["translation"]), "--image", "a.png"], "holds no image classifier"),

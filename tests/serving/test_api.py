@@ -270,6 +270,7 @@ def test_bodies_that_are_no_request(client, content: bytes, status: int, message
             400,
             "the prefix has 60 subwords, more than the 41",
         ),
+        ("/api/translate", {"text": "dog", "beam": 3, "nbest": 5}, 422, "a beam of 3 holds 3 hypotheses at most"),
         ("/api/generate", {"max_tokens": 98}, 422, "max_tokens is 98: the server generates 97 at most"),
         ("/api/embed", {"text": "dog"}, 400, 'set "model" to one of classifier, tagger, guesser'),
         ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),
@@ -333,6 +334,10 @@ def test_libretranslates_client_works_unmodified(server, client, models) -> None
     found = post(client, "/translate", q=["dog", "a red dog & <b>"], source="auto", target="de", alternatives=2)
     assert found["translatedText"][1] == expected.text
     assert [len(each) for each in found["alternatives"]] == [2, 2]
+    most = post(client, "/translate", q=["dog", "a red dog & <b>"], source="en", target="de", alternatives=9)
+    assert most["translatedText"] == found["translatedText"]  # no wider beam, so no other best
+    assert [each[:2] for each in most["alternatives"]] == found["alternatives"]
+    assert [len(each) for each in most["alternatives"]] == [4, 4]
     assert "the languages are: en to de" in post(client, "/translate", 400, q="dog", source="en", target="fr")["error"]
     assert client.post("/translate", content=b"q", headers={"content-type": "text/plain"}).status_code == 415
     assert client.post("/translate", data={"q": ["x"] * 70_000, "target": "de"}).status_code == 422

@@ -1,5 +1,6 @@
 """A model folder whose files are damaged, or of another model, is refused; one that is being replaced is not."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from heedful.core.weights import WeightsFile
 from heedful.errors import UserError
 from heedful.model_folder import load_model_folder, save_model_folder
 from heedful.text.tokenizer import Tokenizer
-from heedful.weights_seal import checksum_of
+from heedful.weights_seal import OWN, checksum_of
 from mutations import change
 
 ENGINES = ["core", "torch"]
@@ -219,3 +220,16 @@ def test_a_path_is_asked_for() -> None:
     for wrong in (None, 3, b"model", ["model"]):
         with pytest.raises(UserError, match="must be the path of a model folder"):
             heedful.load(wrong)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_checksum_that_is_not_text_is_damage(engine: str, untrained_model: Path) -> None:
+    file = untrained_model / "model.safetensors"
+    content = file.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    header["__metadata__"][OWN] = "\ud800"
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged: it does not have the checksum"):
+        heedful.load(untrained_model, engine=engine)

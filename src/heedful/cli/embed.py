@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.options import batch_size_option, computing_options
 from heedful.cli.output_file import output_path
 from heedful.cli.text_input import TextInput, text_input
@@ -52,7 +53,7 @@ def embed(
     heedful embed my-bert "A dog runs."
     heedful embed my-bert --out vectors.npy < sentences.txt
     """
-    from heedful.cli.lines import answer_lines, load_as, remarks_on_lines
+    from heedful.cli.lines import answer_lines, load_as, remarks_on_lines, tell
     from heedful.tasks.encoding.pipeline import Encoder
 
     place = None if out is None else output_path(out, "--out", "vectors.npy")
@@ -67,10 +68,11 @@ def embed(
 
     def groups() -> Iterator[np.ndarray]:
         yield vectors([])
-        for first, lines in given.lines():
-            with remarks_on_lines(first):
-                found = vectors(lines)
-            yield found
+        with alike_remarks(tell) as told:
+            for first, lines in given.lines():
+                with remarks_on_lines(first, told):
+                    found = vectors(lines)
+                yield found
 
     _save(place, groups())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.lines import tell
 from heedful.cli.options import device_option, engine_option, precision_option, with_options
 from heedful.errors import UserError
@@ -67,5 +68,6 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
 
     check_encoding(options["encoding"])
     check_batch_size(options["batch_size"], "--batch-size")
-    figures, lines = resolve(evaluation.function)(model, options, tell)
+    with alike_remarks(tell) as told:
+        figures, lines = resolve(evaluation.function)(model, options, told)
     click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))

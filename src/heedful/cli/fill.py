@@ -44,7 +44,7 @@ def fill(model: str, given: TextInput, top: int, as_json: bool, computing: Compu
     require(top, "--top", 1)
     pipeline: MaskedLanguageModel = load_as(MaskedLanguageModel, model, computing, "masked language model")
     if len(given.texts) != 1:
-        answer_lines(given, lambda first, lines: _lines(pipeline, first, lines, top, as_json))
+        answer_lines(given, lambda first, lines: _lines(pipeline, lines, top, as_json))
         return
     (text,) = given.whole_texts("a text")
     found = pipeline.fill(text, top)
@@ -58,20 +58,11 @@ def _columns(guess: Filling) -> str:
     return f"{guess.token}\t{guess.probability:.6f}"
 
 
-def _lines(pipeline: MaskedLanguageModel, first: int, lines: list[str], top: int, as_json: bool) -> list[str]:
+def _lines(pipeline: MaskedLanguageModel, lines: list[str], top: int, as_json: bool) -> list[str]:
     """A line for each line; one in which nothing can be guessed stays blank, with a remark."""
-    from heedful.errors import UserError
-
-    answers = []
-    for number, line in enumerate(lines, first):
-        try:
-            found = pipeline.fill(line, top) if line.strip() else []
-        except UserError as error:
-            click.echo(f"heedful: line {number} stays blank: {error}", err=True)
-            found = []
-        if as_json:
-            masks = [[asdict(each) for each in group] for group in found]
-            answers.append(json.dumps(masks, ensure_ascii=False))
-        else:
-            answers.append("\t".join(_columns(each) for group in found for each in group))
-    return answers
+    found = pipeline.fill(lines, top)
+    if as_json:
+        return [
+            json.dumps([[asdict(each) for each in group] for group in masks], ensure_ascii=False) for masks in found
+        ]
+    return ["\t".join(_columns(each) for group in masks for each in group) for masks in found]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.text_input import TextInput
 from heedful.errors import UserError
 from heedful.tasks.computing import Computing
@@ -21,22 +22,23 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def remarks_on_lines(first: int) -> Iterator[None]:
+def remarks_on_lines(first: int, told: Callable[[str], None]) -> Iterator[None]:
     """Report the texts that a pipeline warns about, by the number of their line."""
     with remarks() as found:
         yield
     for place, text in found:
-        tell(f"line {first + place} {text}")
+        told(f"line {first + place} {text}")
 
 
 def answer_lines(given: TextInput, answer: Callable[[int, list[str]], list[str]], lines_for_each: int = 1) -> None:
     """Write the answer to each line; `answer` takes the number of the first of some lines, and these."""
-    for first, lines in given.lines():
-        with remarks_on_lines(first):
-            answers = answer(first, lines)
-        assert len(answers) == len(lines) * lines_for_each
-        sys.stdout.buffer.write("".join(line + "\n" for line in answers).encode("utf-8"))
-        sys.stdout.buffer.flush()
+    with alike_remarks(tell) as told:
+        for first, lines in given.lines():
+            with remarks_on_lines(first, told):
+                answers = answer(first, lines)
+            assert len(answers) == len(lines) * lines_for_each
+            sys.stdout.buffer.write("".join(line + "\n" for line in answers).encode("utf-8"))
+            sys.stdout.buffer.flush()
 
 
 def load_as(kind: type[Any], model: str, computing: Computing, what: str) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.options import computing_options
 from heedful.cli.text_input import TextInput, text_input
 from heedful.errors import UserError
@@ -71,7 +72,7 @@ def score(
         answer_lines(given, answer)
     else:
         pairs = read_aligned(source, target, tell, (given.encoding, given.encoding))
-        with remarks_on_lines(1):
+        with alike_remarks(tell) as told, remarks_on_lines(1, told):
             lines = lines_of(*pairs, 1)
         click.echo("\n".join(lines))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from heedful.cli.invalid_lines import InvalidLines
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.options import encoding_option
 from heedful.errors import UserError
 from heedful.text.encodings import as_utf8, check_encoding
@@ -90,19 +90,18 @@ class TextInput:
         from heedful.tasks.translation.lines import CHUNK_LINES
 
         first = 1
-        invalid = InvalidLines(_tell, self.encoding)
-        for group in chunks(self.reader(), CHUNK_LINES):
-            if group is None:
-                continue
-            if first == 1:
-                group[0] = group[0].removeprefix(BYTE_ORDER_MARK)
-            texts = [line.removesuffix(b"\r").decode("utf-8", "replace") for line in group]
-            for number, (text, line) in enumerate(zip(texts, group, strict=True), first):
-                if "\ufffd" in text and text.encode("utf-8") != line.removesuffix(b"\r"):
-                    invalid.look(number)
-            yield first, texts
-            first += len(group)
-        invalid.finish()
+        with alike_remarks(_tell) as told:
+            for group in chunks(self.reader(), CHUNK_LINES):
+                if group is None:
+                    continue
+                if first == 1:
+                    group[0] = group[0].removeprefix(BYTE_ORDER_MARK)
+                texts = [line.removesuffix(b"\r").decode("utf-8", "replace") for line in group]
+                for number, (text, line) in enumerate(zip(texts, group, strict=True), first):
+                    if "\ufffd" in text and text.encode("utf-8") != line.removesuffix(b"\r"):
+                        told(f"line {number} {invalid_line(self.encoding)}")
+                yield first, texts
+                first += len(group)
 
     def _tell_of_files(self) -> None:
         for text in self.texts:
@@ -156,6 +155,12 @@ def _told_of_line_ends(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield block
     if looks_like_old_line_ends(newlines, returns):
         _tell(f"the input is one line, with {returns:,} carriage returns in it: {OLD_LINE_ENDS}")
+
+
+def invalid_line(encoding: str | None) -> str:
+    """What is said of a line that is not valid in its encoding."""
+    hint = "" if encoding else "; --encoding names the encoding of the input"
+    return f"is not valid {encoding or 'UTF-8'}: the bytes that are not are read as U+FFFD{hint}"
 
 
 def _decoded(raw: bytes, what: str, encoding: str) -> str:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from heedful.cli.invalid_lines import InvalidLines
+from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.options import batch_size_option, computing_options, repetition_options, split_option
 from heedful.cli.output_file import output_path
 from heedful.cli.startup import imports_that_stay
-from heedful.cli.text_input import TextInput, text_input
+from heedful.cli.text_input import TextInput, invalid_line, text_input
 from heedful.errors import UserError
 
 if TYPE_CHECKING:
@@ -93,16 +93,12 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
             target.flush()
             advance(count)
 
-        invalid = InvalidLines(lambda text: tell(f"heedful: {text}"), given.encoding)
+        told = stack.enter_context(alike_remarks(lambda text: tell(f"heedful: {text}")))
 
         def remark(number: int, text: str) -> None:
-            if text == INVALID_UTF8:
-                invalid.look(number)
-            else:
-                tell(f"heedful: line {number} {text}")
+            told(f"line {number} {invalid_line(given.encoding) if text == INVALID_UTF8 else text}")
 
         translate_lines(settings, workers, read, write, remark, prefixes)
-        invalid.finish()
 
 
 def line_settings(model: str, options: dict[str, Any]) -> LineSettings:

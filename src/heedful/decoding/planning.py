@@ -59,8 +59,8 @@ def plan(request: Request, model: FramingModel, options: DecodingOptions) -> Pla
     longest = longest_target(model, options, len(prefilled), max(len(request.source), prefix), request.max_length)
     if prefix > longest:
         raise UserError(
-            f"request {request.index}: its forced prefix has {prefix} tokens, more than the {longest} "
-            "that its target may have; shorten the prefix, or raise max_length as far as the model allows"
+            f"the forced prefix has {prefix} tokens, more than the {longest} that the target may have; "
+            "shorten the prefix, or raise max_length as far as the model allows"
         )
     return Planned(request, prefilled, first, longest)
 

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.machine.child_imports import safe_child_imports
 from heedful.machine.memory import keep_freed_memory
 
 
@@ -24,7 +25,8 @@ class WorkerProcesses:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have a function called by one of them."""
-        return self.executor.submit(function, *arguments)
+        with safe_child_imports():  # this may start one
+            return self.executor.submit(function, *arguments)
 
     def result(self, future: Future[Any]) -> Any:
         """What a call has given, when it has; a UserError if its process is gone."""

@@ -7,6 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+class TextWarning(UserWarning):
+    """A remark on the text of that index, of several: it goes on after the text's name."""
+
+    noun = "text"
+
+    def __init__(self, index: int, remark: str) -> None:
+        super().__init__(remark)
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"{self.noun} {self.index + 1} {self.args[0]}"
+
+
 @contextmanager
 def remarks() -> Iterator[list[tuple[int, str]]]:
     """What pipelines warn about meanwhile: the place of the input, and what is to be said of it."""
@@ -15,4 +28,4 @@ def remarks() -> Iterator[list[tuple[int, str]]]:
         warnings.simplefilter("always", UserWarning)
         yield found
     messages = [each.message for each in caught if isinstance(each.message, Warning)]
-    found += [(getattr(message, "index", 0), str(message.args[0])) for message in messages]
+    found += [(each.index if isinstance(each, TextWarning) else 0, str(each.args[0])) for each in messages]

@@ -221,7 +221,7 @@ def strange_requests() -> dict[str, tuple[Request, str]]:
         "prefix": (Request(3, [13], [10**30]), "is not in the vocabulary"),
         "special": (Request(3, [13, 2]), "its source holds a special token"),
         "negative length": (Request(3, [13], max_length=-1), "request 3"),
-        "prefix too long": (Request(3, [13], [17, 19], max_length=1), "request 3: its forced prefix has 2 tokens"),
+        "prefix too long": (Request(3, [13], [17, 19], max_length=1), "the forced prefix has 2 tokens"),
     }
 
 

@@ -101,7 +101,7 @@ def test_requests_are_checked(table_model):
         Request(3, [5], [4, 0]).check(OWN_TOKENS)
     with pytest.raises(UserError, match="index is -1"):
         Request(-1, [5])
-    with pytest.raises(UserError, match="request 3: its forced prefix has 3 tokens, more than the 2"):
+    with pytest.raises(UserError, match="the forced prefix has 3 tokens, more than the 2"):
         list(decode(table_model(7), [Request(3, [5], [4, 4, 4])], DecodingOptions(beam=1, max_length=2), 1))
 
 

@@ -119,7 +119,7 @@ def judge(right: dict[str, float], chance: float, power: float, finer_is_better:
 def measure(bench: Workbench) -> Evidence:
     """Classifiers of images and of text, of the same two blocks."""
     patches = bench.choose((2, 4, 8), (1, 2, 4, 8))
-    steps = 300
+    steps = bench.choose(300, 1200)
     images = {patch: [_kept(bench, patch, seed, steps) for seed in bench.seeds] for patch in patches}
     text = {kind: [_kept(bench, kind, seed, steps) for seed in bench.seeds] for kind in ("words", "characters")}
     names = {patch: "pixels" if patch == 1 else f"patches of {patch} x {patch}" for patch in patches}

@@ -67,7 +67,9 @@ class LibreRequest(Strict):
     source: Annotated[str, Field(json_schema_extra={LANGUAGES: "source"})] = "auto"
     target: Annotated[str, Field(json_schema_extra={LANGUAGES: "target"})]
     format: Annotated[Literal["text"], BeforeValidator(_text_only)] = "text"
-    alternatives: Annotated[int, Field(ge=0, le=16, description="Other translations to give."), WHOLE] = 0
+    alternatives: Annotated[
+        int, Field(ge=0, le=16, description=f"Other translations to give; there are {BEAM - 1} at most."), WHOLE
+    ] = 0
     api_key: str | None = None
 
 
@@ -110,8 +112,9 @@ async def translate(request: Request, desk: TheDesk) -> Response:
         body = await _checked_body(request, Keys(desk.pool.settings.keys))
         texts = listed(body.q, desk.limits)
         model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
-        nbest = 1 + body.alternatives
-        options = {"beam": max(BEAM, nbest), "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
+        # Never a wider beam: the best translation is to be the same, however many others are asked for.
+        nbest = min(1 + body.alternatives, BEAM)
+        options = {"beam": BEAM, "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
         answer = await desk.run(model, "translate", texts, **options)
     except ApiError as error:
         return _refusal(error)
@@ -189,6 +192,12 @@ def _model(pairs: dict[tuple[str, str], str], source: str, target: str) -> str:
         return fitting[0]
     if (source, target) in pairs:
         return pairs[source, target]
+    if source == "auto" and fitting:
+        froms = ", ".join(each for each, its_target in pairs if its_target == target)
+        raise ApiError(
+            BAD_REQUEST,
+            f"source is auto, but {len(fitting)} models translate to {target}: give source, one of {froms}",
+        )
     known = ", ".join(f"{a} to {b}" for a, b in pairs) or "none"
     raise ApiError(BAD_REQUEST, f"no model translates from {source} to {target}; the languages are: {known}")
 

@@ -34,9 +34,7 @@ class TranslateRequest(Strict):
     model: str | None = model_name("translate")
     text: Text | Texts
     beam: Annotated[int, Field(ge=1, le=32, description="Hypotheses kept at each step; 1 is greedy search."), WHOLE] = 5
-    nbest: Annotated[
-        int, Field(ge=1, le=32, description="Hypotheses to give; the beam is at least as wide."), WHOLE
-    ] = 1
+    nbest: Annotated[int, Field(ge=1, le=32, description="Hypotheses to give, at most as many as `beam`."), WHOLE] = 1
     prefix: Annotated[Text, Field(description="Text that every translation is to begin with.")] = ""
     repetition_penalty: RepetitionPenalty = 1.0
     no_repeat_ngram: NoRepeatNgram = 0
@@ -52,6 +50,15 @@ class TranslateRequest(Strict):
     def _one_text_is_streamed(self) -> TranslateRequest:
         if self.stream and isinstance(self.text, list):
             raise ValueError("one text is streamed at a time: give `text` as a string, or leave out `stream`")
+        return self
+
+    @model_validator(mode="after")
+    def _beam_holds_nbest(self) -> TranslateRequest:
+        if self.nbest > self.beam:
+            raise ValueError(
+                f"nbest is {self.nbest}, but a beam of {self.beam} holds {self.beam} hypotheses at most: lower nbest, "
+                f"or set beam to at least {self.nbest}"
+            )
         return self
 
 
@@ -133,7 +140,7 @@ async def translate(body: TranslateRequest, desk: TheDesk) -> Response:
     texts = listed(body.text, desk.limits)
     check_length([body.prefix], desk.limits)
     options = {
-        "beam": max(body.beam, body.nbest),
+        "beam": body.beam,
         "nbest": body.nbest,
         "repetition_penalty": body.repetition_penalty,
         "no_repeat_ngram": body.no_repeat_ngram,

@@ -14,6 +14,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.machine.child_imports import safe_child_imports
 from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Beat, Done, Failed, Leave, ModelCard, Partial, Ready, Refused
 from heedful.server.settings import ENDING_SIGNALS, ServerSettings
@@ -56,7 +57,7 @@ class WorkerProcess:
         own, its = socket.socketpair()
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
-        with _blocked_signals():
+        with _blocked_signals(), safe_child_imports():
             self.process.start()
         its.close()
         self.reader, self.writer = await asyncio.open_connection(sock=own)

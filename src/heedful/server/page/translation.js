@@ -46,7 +46,7 @@ export class TranslationWorkspace {
     });
     this.others = element("ol", { class: "others", "aria-label": "Other translations", hidden: true });
     this.beam = numberField("Beam", 5, { min: 1, max: 32, step: 1, onchange: () => this.settingsChanged() });
-    this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.settingsChanged() });
+    this.nbest = numberField("Translations", 1, { min: 1, max: 10, step: 1, onchange: () => this.widen() });
     const clear = button("Clear", () => this.clear(), { class: "quiet" });
     const hint = "Click a translated word to see what it looked at, and its alternatives.";
     const advice = element("span", { class: "advice" }, hint);
@@ -88,10 +88,17 @@ export class TranslationWorkspace {
     this.draw();
   }
 
+  /** A beam as wide as the number of translations, which is shown. */
+  widen() {
+    const nbest = numberIn(this.nbest.input) ?? 1;
+    if (nbest > (numberIn(this.beam.input) ?? 5)) this.beam.input.value = nbest;
+    this.settingsChanged();
+  }
+
   /** Start lines that wait, as many as may run. */
   translate() {
     const settings = { beam: numberIn(this.beam.input) ?? 5, nbest: numberIn(this.nbest.input) ?? 1 };
-    settings.beam = Math.max(settings.beam, settings.nbest);
+    settings.nbest = Math.min(settings.nbest, settings.beam);
     const running = this.lines.filter((line) => line.state === "running").length;
     const waiting = this.lines.filter((line) => line.state === "waiting");
     for (const line of waiting.slice(0, LINES_AT_A_TIME - running)) line.run(this.model.name, settings);

@@ -18,6 +18,7 @@ from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.computing import check_batch_size
 from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
 from heedful.tasks.given_texts import Text, is_one, one_text, one_text_or_pair, texts_or_pairs_as_list
+from heedful.tasks.remarks import TextWarning
 from heedful.tasks.tracing import Traceable
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed, frame
@@ -31,12 +32,8 @@ if TYPE_CHECKING:
 DEFAULT_BATCH_SIZE = 64
 
 
-class ShortenedTextWarning(UserWarning):
-    """The text of that index was longer than the model can take, and was read without its middle or its end."""
-
-    def __init__(self, index: int, longest: int, cut: Cut = "middle") -> None:
-        super().__init__(f"is longer than the {longest} tokens that the model takes: its {cut} was not read")
-        self.index = index
+class ShortenedTextWarning(TextWarning):
+    """The text was longer than the model can take, and was read without its middle or its end."""
 
 
 class Encoder(Traceable):
@@ -123,7 +120,8 @@ class Encoder(Traceable):
         framed = [frame([next(flat) for _ in text], longest, special, cut_end=cut == "end") for text in parts]
         for index, each in enumerate(framed):
             if each.shortened:
-                warnings.warn(ShortenedTextWarning(index, longest, cut), stacklevel=4)
+                remark = f"is longer than the {longest} tokens that the model takes: its {cut} was not read"
+                warnings.warn(ShortenedTextWarning(index, remark), stacklevel=4)
         return framed
 
     def logits(self, rows: Sequence[Framed], batch_size: int) -> list[NDArray[np.float32]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, overload
 
@@ -11,10 +12,15 @@ from heedful.errors import UserError
 from heedful.tasks.classification import Classification
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
 from heedful.tasks.given_texts import Text, is_one, texts_or_pairs_as_list
+from heedful.tasks.remarks import TextWarning
 from heedful.text.framing import Framed
 
 if TYPE_CHECKING:
     from heedful.tasks.encoding.attention import Predicted
+
+
+class SingleTextWarning(TextWarning):
+    """A single text was labelled by a model that has seen pairs only."""
 
 
 class Classifier(Encoder):
@@ -49,6 +55,11 @@ class Classifier(Encoder):
             raise UserError(f"text {number} is a pair, but this model labels single texts: give it as one string")
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
+        if self.config.pairs_only:
+            for index in filled:
+                if isinstance(given[index], str):
+                    remark = "is a single text, but this model learned from pairs: its label means little"
+                    warnings.warn(SingleTextWarning(index, remark), stacklevel=2)
         logits = self.logits([framed[index] for index in filled], batch_size)
         results = [Classification()] * len(given)
         for index, row in zip(filled, logits, strict=True):

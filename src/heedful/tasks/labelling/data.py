@@ -57,6 +57,11 @@ class LabelledExamples:
         """Whether there is an example of two texts."""
         return bool((self.first_lengths < self.ids.lengths).any())
 
+    @property
+    def has_only_pairs(self) -> bool:
+        """Whether every example is of two texts."""
+        return bool((self.first_lengths < self.ids.lengths).all())
+
 
 @dataclass(frozen=True)
 class PreparedLabels:

@@ -173,7 +173,8 @@ class PreparedLabelJob(PreparedTextJob):
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
         """What the model folder says of the model."""
-        return ModelConfig(family, self.kind.task, settings, labels=self.data.labels)
+        pairs_only = self.data.train.has_only_pairs
+        return ModelConfig(family, self.kind.task, settings, labels=self.data.labels, pairs_only=pairs_only)
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""

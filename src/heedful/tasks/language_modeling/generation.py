@@ -25,6 +25,7 @@ from heedful.decoding.progress import SentenceProgress
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.language_modeling.text_stream import TextStream
+from heedful.tasks.remarks import TextWarning
 from heedful.text.tokenizer import Tokenizer
 
 # What needs torch is imported where a model computes.
@@ -90,15 +91,10 @@ class GenerationOptions:
         )
 
 
-class LongPromptWarning(UserWarning):
-    """The prompt of that index was longer than the model's context, and its beginning was left out."""
+class LongPromptWarning(TextWarning):
+    """The prompt was longer than the model's context, and its beginning was left out."""
 
-    def __init__(self, index: int, text: str) -> None:
-        super().__init__(text)
-        self.index = index
-
-    def __str__(self) -> str:
-        return f"prompt {self.index + 1} {self.args[0]}"
+    noun = "prompt"
 
 
 @dataclass(frozen=True)

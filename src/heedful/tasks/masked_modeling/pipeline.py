@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
@@ -14,6 +15,7 @@ from heedful.decoding.options import LARGEST_VOCABULARY
 from heedful.errors import UserError
 from heedful.tasks.encoding.pipeline import Encoder, probabilities
 from heedful.tasks.given_texts import Text, texts_as_list
+from heedful.tasks.remarks import TextWarning
 from heedful.text.cleaning import clean_text
 from heedful.text.framing import Framed
 
@@ -32,6 +34,10 @@ class Filling:
     probability: float
 
 
+class UnfilledTextWarning(TextWarning):
+    """Nothing can be guessed in the text."""
+
+
 class MaskedLanguageModel(Encoder):
     """A model that guesses hidden words."""
 
@@ -42,19 +48,28 @@ class MaskedLanguageModel(Encoder):
     def fill(self, text: Iterable[str], top: int = 5) -> list[list[list[Filling]]]: ...
 
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
-        """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first."""
+        """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first.
+
+        Of several texts, one in which nothing can be guessed is answered by nothing, with a warning if it is not blank.
+        """
         require_whole(top, "top", 1, LARGEST_VOCABULARY)
         texts = texts_as_list(text, "text")
-        for number, each in enumerate(texts, 1):
-            if MASK not in clean_text(each):
-                name = "the text" if isinstance(text, str) else f"text {number}"
-                raise UserError(f"{name} has no {MASK}: write it where a word is to be guessed")
-        found = [self._filled(each, top) for each in texts]
-        return found[0] if isinstance(text, str) else found
+        if isinstance(text, str):
+            return self._filled(*self._encode_masked(text), top)
+        found: list[list[list[Filling]]] = []
+        for index, each in enumerate(texts):
+            found.append([])
+            if each.strip():
+                try:
+                    encoded = self._encode_masked(each)
+                except UserError as error:
+                    warnings.warn(UnfilledTextWarning(index, f"stays blank: {error}"), stacklevel=2)
+                    continue
+                found[-1] = self._filled(*encoded, top)
+        return found
 
-    def _filled(self, text: str, top: int) -> list[list[Filling]]:
+    def _filled(self, ids: list[int], places: list[int], top: int) -> list[list[Filling]]:
         special = self.model.special_tokens
-        ids, places = self._encode_masked(text)
         (logits_TV,) = self.logits([Framed(ids, len(ids), False)], 1)
         logits_TV[:, [token for token in special.ids if token < logits_TV.shape[1]]] = -np.inf
         logits_TV = logits_TV[:, : self.tokenizer.vocabulary_size]
@@ -71,6 +86,8 @@ class MaskedLanguageModel(Encoder):
 
     def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
         """The ids of a text that has masks, and the places of those."""
+        if MASK not in clean_text(text):
+            raise UserError(f"the text has no {MASK}: write it where a word is to be guessed")
         special = self.model.special_tokens
         assert special.mask is not None
         # A subword holds the space before it.

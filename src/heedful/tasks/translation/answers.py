@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from heedful.tasks.remarks import TextWarning
+
 # Pairs of the numbers of a source word and a target word.
 Alignment = list[tuple[int, int]]
 
@@ -53,19 +55,12 @@ class Score:
         return f"Score({self.score:.4f}, log_probability={self.log_probability:.4f}, {len(self.token_scores)} tokens)"
 
 
-class LongTextWarning(UserWarning):
-    """The text of that index was too long for the model, or for what it was trained on."""
-
-    def __init__(self, index: int, text: str) -> None:
-        super().__init__(text)
-        self.index = index
-
-    def __str__(self) -> str:
-        return f"text {self.index + 1} {self.args[0]}"
+class LongTextWarning(TextWarning):
+    """The text was too long for the model, or for what it was trained on."""
 
 
 class UnevenPairWarning(LongTextWarning):
-    """The source of that index is translated in pieces, but the given target has another number of sentences."""
+    """The source is translated in pieces, but the given target has another number of sentences."""
 
 
 def pharaoh(alignment: Alignment) -> str:

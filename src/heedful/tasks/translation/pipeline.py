@@ -126,6 +126,8 @@ class Translator(Traceable):
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
+        if options.max_length == 0:
+            raise UserError("max_length is 0, but a translation has at least one subword: give a larger one, or none")
         check_batch_size(batch_size)
         prepared = self.prepare(lines, prefix, split)
         requests = [
@@ -218,11 +220,14 @@ class Translator(Traceable):
         return translation_attention(self, one_text(text), target, beam, split)
 
     @needs_torch("tracing a model")
-    def trace(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM) -> Trace:
-        """Every tensor of a translation by name: into `target`, or what the model finds; the text is one piece."""
+    def trace(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto") -> Trace:
+        """Every tensor of a translation by name: into `target`, or what the model finds.
+
+        A text that is translated in pieces is refused, unless `split` says otherwise: a trace follows one.
+        """
         from heedful.tasks.translation.tracing import translation_trace
 
-        return translation_trace(self, one_text(text), target, beam)
+        return translation_trace(self, one_text(text), target, beam, split)
 
     def _splitter(self) -> Splitter:
         encode = self.tokenizer.encode_batch

@@ -19,6 +19,7 @@ from heedful.inspection.trace.trace import Trace, check_traceable, recorded
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.patched_network import PatchedNetwork, Tracing, patches_of
 from heedful.tasks.tracing import traced_network
+from heedful.tasks.translation.segmentation import Split
 from heedful.tasks.translation.task import collate
 from heedful.tasks.translation.with_torch import TorchPairs
 from heedful.text.cleaning import clean_text
@@ -27,12 +28,19 @@ if TYPE_CHECKING:
     from heedful.tasks.translation.pipeline import Translator
 
 
-def translation_trace(translator: Translator, text: str, target: str | None, beam: int) -> Trace:
+def translation_trace(translator: Translator, text: str, target: str | None, beam: int, split: Split) -> Trace:
     """All tensors of a text and its translation, which is decoded if it is not given."""
     check_traceable(translator.config.family)
-    source = translator.tokenizer.encode(clean_text(text))
-    if not source:
+    (prepared,) = translator.prepare([text], split=split)
+    if not prepared.sources:
         raise UserError("the text is blank: give one that the model can look at")
+    if len(prepared.sources) > 1:
+        hint = "" if split == "none" else " (or, in Python, split='none')"
+        raise UserError(
+            f"the text is translated in {len(prepared.sources)} pieces, and one can be followed at a time: give one of "
+            f"them, as in {prepared.pieces[0].text!r}{hint}"
+        )
+    (source,) = prepared.sources
     check_length(len(source), translator.model.max_length)
     ids = _decoded(translator, source, beam) if target is None else translator.tokenizer.encode(clean_text(target))
     check_length(len(ids), translator.model.longest_target(0), "target")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from heedful.machine.child_imports import SAFE_PATH
 from heedful.machine.signals import ending_signals
 
 # How long processes have to end by themselves after one of them has failed.
@@ -38,7 +39,7 @@ def run_processes(count: int, arguments: Sequence[str]) -> int:
     processes = [
         subprocess.Popen(
             command,
-            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            env={**os.environ, **SAFE_PATH, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdin=None if rank == 0 else subprocess.DEVNULL,
         )
         for rank in range(count)

@@ -6,6 +6,7 @@ import torch
 
 from heedful.errors import UserError
 from heedful.inspection.trace.trace import Trace
+from heedful.tasks.translation.answers import LongTextWarning
 from traced_models import SOURCE, TARGET, TOKENIZER
 
 
@@ -55,7 +56,11 @@ def test_what_cannot_be_traced(make_case) -> None:
     pipeline = make_case("encoder-decoder").pipeline
     with pytest.raises(UserError, match="blank"):
         pipeline.trace(" \n")
-    with pytest.raises(UserError, match="the text has 998 tokens, and at most 17"):
-        pipeline.trace("dog " * 499)
+    with pytest.warns(LongTextWarning), pytest.raises(UserError, match="translated in 63 pieces, and one"):
+        pipeline.trace("dog " * 499, split="none")
+    with pytest.raises(UserError, match="translated in 2 pieces, and one can be followed at a time"):
+        pipeline.trace("A dog. A cat.", split="sentences")
+    with pytest.raises(UserError, match="translated in 2 pieces"):
+        pipeline.trace("A dog. A cat.", "Ein Hund. Eine Katze.", split="sentences")
     with pytest.raises(UserError, match="lower resolution"):
         make_case("class token").pipeline.trace(np.zeros((13, 17), np.uint8), (160, 128))

@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,10 @@ from heedful.settings.embedding import EmbeddingConfig
 from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.settings.stack import StackConfig
 from heedful.tasks.encoding.pipeline import Encoder, ShortenedTextWarning
-from heedful.tasks.labelling.classifier import Classifier
+from heedful.tasks.labelling.classifier import Classifier, SingleTextWarning
 from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load
-from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel
+from heedful.tasks.masked_modeling.pipeline import MaskedLanguageModel, UnfilledTextWarning
 from heedful.text.tokenizer import Tokenizer
 
 WORDS = ["a", "red", "dog", "runs", "the", "sea", "is", "blue", "and", "sun"]
@@ -136,8 +137,10 @@ def test_what_follows_a_mask_is_encoded_as_within_a_text(build, rest: str) -> No
 
 
 def test_a_text_without_a_mask(build) -> None:
-    with pytest.raises(UserError, match=r"^text 2 has no \[MASK\]"):
-        build("masked").fill(["the [MASK] sea", "the sea"])
+    model = build("masked")
+    with pytest.warns(UnfilledTextWarning, match=r"text 2 stays blank: the text has no \[MASK\]") as caught:
+        found = model.fill(["the [MASK] sea", "the sea", " "])
+    assert found == [model.fill("the [MASK] sea"), [], []] and len(caught) == 1
     with pytest.raises(UserError, match=r"has no \[MASK\]"):
         build("masked").fill("the red dog")
     with pytest.raises(UserError, match="and the model takes 61"):
@@ -165,3 +168,14 @@ def test_save_and_load_give_the_same_bits(build, head: str, tmp_path: Path) -> N
     np.testing.assert_allclose(by_core.embed(lines), model.embed(lines), atol=1e-5)
     for one, other in zip(by_core.logits(framed, 3), model.logits(framed, 3), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_a_single_text_is_remarked_on_by_a_model_that_learned_from_pairs(build) -> None:
+    model = build("classes")
+    texts = ["the red dog", ("the red dog", "a sea"), "", "red\tdog"]
+    plain = model.classify(texts)
+    model.config = replace(model.config, pairs_only=True)
+    with pytest.warns(SingleTextWarning) as caught:
+        assert model.classify(texts) == plain
+    assert [each.message.index for each in caught] == [0, len(texts) - 1]
+    assert str(caught[0].message).startswith("text 1 is a single text, but this model learned from pairs")

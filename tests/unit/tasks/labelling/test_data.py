@@ -46,7 +46,7 @@ def test_texts_and_labels_come_through(tmp_path: Path) -> None:
     assert found == set(LINES)
     special = data.tokenizer.special_tokens
     assert data.train.ids[0][0] == special.start and data.train.ids[0][-1] == special.end
-    assert special.mask is not None and not data.train.has_pairs
+    assert special.mask is not None and not data.train.has_pairs and not data.train.has_only_pairs
 
 
 def test_a_text_that_occurs_twice_is_never_on_both_sides(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_label_that_only_held_out_texts_bear_is_told_of(tmp_path: Path) -> Non
 
 def test_pairs_know_their_first_text(tmp_path: Path) -> None:
     data = prepare(tmp_path, "\n".join(f"{line}\tsea {number}" for number, line in enumerate(LINES)))
-    assert data.train.has_pairs
+    assert data.train.has_pairs and data.train.has_only_pairs
     ids, first = data.train.ids[0].tolist(), int(data.train.first_lengths[0])
     end = data.tokenizer.special_tokens.end
     assert ids[first - 1] == ids[-1] == end and ids.count(end) == 2

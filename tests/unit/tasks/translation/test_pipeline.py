@@ -156,3 +156,8 @@ def test_blank_pairs_do_not_count_in_an_evaluation(untrained_model: Path) -> Non
 def test_what_is_not_text_is_refused_in_words(translator: Translator, texts: object) -> None:
     with pytest.raises(UserError, match="expected a string"):
         translator.translate(texts)  # type: ignore[arg-type]
+
+
+def test_a_translation_may_not_be_limited_to_nothing(translator: Translator) -> None:
+    with pytest.raises(UserError, match="max_length is 0, but a translation has at least one subword"):
+        translator.translate("red dog", DecodingOptions(max_length=0))
