@@ -1,7 +1,13 @@
 """A file that cannot be written is named, and nothing is left that looks like a whole one."""
 
+import gzip
+import lzma
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,3 +98,43 @@ def test_a_file_that_is_not_regular_is_not_called_missing(run, small_folders, tm
     (model / "tokenizer.json").mkdir()
     told = run("translate", model, "red dog", code=2).stderr.decode()
     assert "tokenizer.json is not a regular file" in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize(("ending", "unpacked"), [(".gz", gzip.decompress), (".xz", lzma.decompress)])
+def test_lines_are_packed_as_the_name_says(run, small_folders, tmp_path: Path, ending: str, unpacked) -> None:
+    lines = b"".join(b"red dog %d\n" % number for number in range(311))
+    model, place = small_folders["translation"], tmp_path / f"out{ending}"
+    options = ["--beam", "1", "--max-length", "3"]
+    run("translate", model, *options, "--output", place, stdin=lines)
+    assert unpacked(place.read_bytes()) == run("translate", model, *options, stdin=lines).stdout
+    run("translate", model, *options, "--input", place, "--output", tmp_path / "again.txt")
+    assert (tmp_path / "again.txt").read_bytes().count(b"\n") == 311
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals for another process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", 1)])
+def test_lines_that_were_finished_outlive_an_interruption(small_folders, tmp_path: Path, number: int) -> None:
+    (tmp_path / "in.txt").write_text("red dog\n" * 99 + "".join(f"red dog {each}\n" for each in range(300_000)))
+    (tmp_path / "out.txt").write_text("before\n")
+    command = [sys.executable, "-m", "heedful", "translate", small_folders["translation"], "--beam", "1"]
+    files = ["--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt"]
+
+    def heed() -> None:
+        for each in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(each, signal.SIG_DFL)  # shells let what runs in the background ignore them
+
+    with subprocess.Popen([*command, *files], stderr=subprocess.PIPE, preexec_fn=heed) as process:
+        end = time.monotonic() + 60
+        while not any(each.stat().st_size for each in tmp_path.glob("writing-*/out.txt")):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        told = process.stderr.read().decode().splitlines()
+    assert told[0] == f"heedful: the lines that were finished are in {tmp_path / 'out.txt.unfinished'}"
+    assert told[-1] == "heedful: interrupted"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.txt", "out.txt", "out.txt.unfinished"]
+    assert (tmp_path / "out.txt").read_text() == "before\n"
+    kept = (tmp_path / "out.txt.unfinished").read_text()
+    assert kept.endswith("\n") and len(set(kept.splitlines()[:99])) == 1

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -13,7 +14,6 @@ import click
 
 from heedful.cli.alike_remarks import alike_remarks
 from heedful.cli.options import batch_size_option, computing_options, repetition_options, split_option
-from heedful.cli.output_file import output_path
 from heedful.cli.startup import imports_that_stay
 from heedful.cli.text_input import TextInput, invalid_line, text_input
 from heedful.errors import UserError
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @text_input()
-@click.option("--output", "output_file", metavar="FILE", help="Write to a file instead of standard output.")
+@click.option(
+    "--output", "output_file", metavar="FILE", help="Write to a file (also .gz or .xz) instead of standard output."
+)
 @click.option("--beam", type=int, show_default="5", help="Hypotheses kept at each step; 1 is greedy search.")
 @click.option(
     "--nbest",
@@ -85,7 +87,11 @@ def translate(model: str, given: TextInput, output_file: str | None, **options: 
     with ExitStack() as stack:
         read = given.reader()
         prefixes = _prefixes(options["prefix_file"], given)
-        target = stack.enter_context(_replacing(output_file)) if output_file is not None else sys.stdout.buffer
+        target: BinaryIO | BufferedIOBase = sys.stdout.buffer
+        if output_file is not None:
+            from heedful.cli.line_file import line_file
+
+            target = stack.enter_context(line_file(output_file, "--output"))
         advance, tell = stack.enter_context(_line_count())
 
         def write(lines: list[str], count: int) -> None:
@@ -143,15 +149,6 @@ def _prefixes(file: str | None, given: TextInput) -> list[str] | None:
     from heedful.text.whole_files import read_texts
 
     return read_texts(file, tell, given.encoding)
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A file that takes its name when it is complete, so that nothing is lost if the work fails."""
-    from heedful.files import replacing
-
-    with replacing(output_path(path, "--output", "out.txt")) as temporary, temporary.open("wb") as file:
-        yield file
 
 
 @contextmanager
