@@ -70,15 +70,16 @@ def begun_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
     """The run that has begun, if there is one, and its choices as they were made; another request is refused."""
     if not file.exists():
         return None
-    content, out = read_json(file), file.parent.parent
+    out = file.parent.parent
     try:
+        content = read_json(file)
         saved = _saved_of(content)
         asked = {**content["requested"]}
         run = replace(run, data=with_saved_names(run.data, asked))
     except (UserError, KeyError, TypeError) as error:
         raise UserError(
             f"{file} is damaged, or of another version of heedful ({error}): "
-            "put back a copy, or start in another folder"
+            "put back a copy, remove it to have the choices made again, or start in another folder"
         ) from None
     refuse_changes(asked, requested(run), run.data, out)
     return run, saved

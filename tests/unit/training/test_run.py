@@ -158,6 +158,11 @@ def test_a_saved_run_that_is_damaged_is_named(train: Train, tmp_path: Path) -> N
     file.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"config.json is damaged, or of another version of heedful"):
         train()
+    file.write_text("{")
+    with pytest.raises(UserError, match=r"config.json is damaged.*remove it to have the choices made again"):
+        train()
+    file.unlink()
+    assert train().finished
 
 
 @pytest.fixture(autouse=True)

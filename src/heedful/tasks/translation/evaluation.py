@@ -54,7 +54,10 @@ def evaluate_translation(
         remark(asked[place] + 1, text)
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
         if bool(source.strip()) != bool(reference.strip()):
-            remark(number, f"has a blank {'reference' if source.strip() else 'source'}")
+            if source.strip():
+                remark(number, "has a blank reference: BLEU and chrF compare its translation with nothing")
+            else:
+                remark(number, "has a blank source: it counts as a blank translation in BLEU and chrF")
     translations: list[str] = []
     texts = [text.replace("\n", " ") for text in sources]  # each is a line
     started = time.monotonic()
@@ -71,7 +74,7 @@ def evaluate_translation(
         chrf_score,
         str(chrf.get_signature()),
         perplexity,
-        len(asked),
+        sum(bool((source + reference).strip()) for source, reference in zip(sources, references, strict=True)),
         seconds,
         translations,
     )

@@ -17,7 +17,8 @@ from heedful.text.training_lines import TrainingLines
 Split = Literal["auto", "sentences", "none"]
 
 _WORD = re.compile(r"\S+")
-_WIDE_END = re.compile("[。！？]$")
+# Ends of sentences that no space need follow, besides those of scripts without spaces.
+_INDIC_ENDS = "।॥"
 
 Encode = Callable[[list[str]], list[list[int]]]
 
@@ -196,8 +197,9 @@ def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[S
 def space_between(piece: TextPiece, source: str, target: str) -> str:
     """What stands between two pieces of a translation, after its beginnings in source and target: the source's space.
 
-    Scripts that end a sentence without a space are translated into some that need one.
+    Scripts without spaces, and those that end a sentence without one, are translated into some that need it.
     """
-    ends_sentence = not piece.before and _WIDE_END.search(source)
-    wide = _is_wide(target[-1:] or "W")
-    return " " if ends_sentence and not wide else piece.before
+    if piece.before or not target or _is_wide(target[-1]):
+        return piece.before
+    last = source[-1:]
+    return " " if last and (_is_wide(last) or last in _INDIC_ENDS) else ""

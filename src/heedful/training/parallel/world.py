@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ from heedful.training.parallel.patience import within
 START_SECONDS = 120.0
 # How long a process waits, once another one has failed, to hear from the others where they are.
 GRACE_SECONDS = 3.0
+# Where gloo's source raised an error, as its messages begin.
+_SOURCE_PLACE = re.compile(r"\[[^\]]*\.(?:cc|cpp|h):\d+\]")
 
 
 class World:
@@ -167,7 +170,7 @@ class Processes(World):
                 break
             except RuntimeError as error:
                 if "imeout" not in str(error):
-                    raise self._gone(f"the connection was lost ({_first_line(error)})") from None
+                    raise self._gone(f"the connection was lost ({_reason(error)})") from None
             if self._silent([0]):
                 raise UserError(
                     f"rank {self.rank} has waited for {self.timeout:g} s for rank 0, which was to {what} after step "
@@ -218,7 +221,7 @@ class Processes(World):
             text = str(error)
             if not any(word in text for word in ("imed out", "imeout", "onnection", "losed", "eset by peer", "gloo")):
                 raise
-            raise self._gone(_first_line(error)) from None
+            raise self._gone(_reason(error)) from None
 
     def _gone(self, reason: str) -> UserError:
         """Those who notice say so: who does not is the one that hangs, or is gone."""
@@ -246,5 +249,7 @@ class Processes(World):
             dist.destroy_process_group()
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:160]
+def _reason(error: BaseException) -> str:
+    """The first sentence of torch's words, without the place in its source."""
+    words = _SOURCE_PLACE.sub("", str(error)).strip()
+    return re.split(r"\.?\n|\. |\.$", words, maxsplit=1)[0][:160]

@@ -131,6 +131,9 @@ def test_the_pieces_and_their_spaces_are_the_line_and_every_piece_fits(split: st
 def test_translations_of_scripts_without_spaces_get_one_where_they_need_it() -> None:
     assert space_between(TextPiece("再见。", ""), "你好。", "Hello.") == " "
     assert space_between(TextPiece("再见。", ""), "你好。", "今日は。") == ""
+    assert space_between(TextPiece("校で歌う。", ""), "「猫が朝学", "The cat") == " "
+    assert space_between(TextPiece("校で歌う。", ""), "「猫が朝学", "猫は") == ""
+    assert space_between(TextPiece("वह", ""), "बिल्ली आज।", "The cat.") == " "
     assert space_between(TextPiece("word", ""), "half a", "ein halbes") == ""
     assert space_between(TextPiece("Two.", "  "), "One.", "Eins.") == "  "
 

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from heedful.errors import UserError
 from heedful.training.parallel.meeting import meet
-from heedful.training.parallel.world import Processes, World
+from heedful.training.parallel.world import Processes, World, _reason
 from process_group import new_store, run_in_processes
 
 
@@ -52,3 +52,12 @@ def test_what_a_first_process_that_has_gone_does_not_share_is_told_in_a_line(mon
     world.store.set_timeout(timedelta(seconds=0.2))
     with pytest.raises(UserError, match=r"rank 0 did not answer at step 5 \(noticed by rank 1: .*the last checkpoint"):
         world.share("")
+
+
+def test_what_torch_says_is_told_in_a_sentence_without_its_source() -> None:
+    text = (
+        "[/build/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:9: Connection reset by peer. This is typically"
+    )
+    assert _reason(RuntimeError(text)) == "Read error [127.0.0.1]:9: Connection reset by peer"
+    assert _reason(RuntimeError("Timed out after 1.5s.\nMore")) == "Timed out after 1.5s"
+    assert _reason(RuntimeError()) == ""
