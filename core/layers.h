@@ -30,7 +30,9 @@ inline void normalise_row(const float* x, int width, const Norm& norm, float eps
         squares = fma(distance, distance, squares);
     }
     const float variance = sum(squares) / static_cast<float>(width);
-    const Floats factor = broadcast(1.0f / sqrtf(variance + epsilon)), shift = broadcast(mean);
+    // A variance that is too large for a float makes NaN of the row, which is told of: the rest would be a plausible lie.
+    const float overflow = variance - variance;
+    const Floats factor = broadcast(1.0f / sqrtf(variance + epsilon + overflow)), shift = broadcast(mean);
     for (int i = 0; i < width; i += LANES) {
         Floats scaled = (load_rest(x, i, width) - shift) * factor;
         Floats weight = load_rest(norm.weight, i, width);

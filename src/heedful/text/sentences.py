@@ -52,7 +52,8 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
         new = [(start + first, start + last) for first, last in complete]
         if goes_on and new:
             new[0] = (spans.pop()[0], new[0][1])
-        goes_on = bool(new) and len(found) < 2 and not _END.search(text, *new[-1])
+        # Its end is looked for where it may be: a sentence may be as long as the text.
+        goes_on = bool(new) and len(found) < 2 and not _END.search(text, max(start, new[-1][0]), new[-1][1])
         spans += new
         start = spans[-1][1] if complete and end < len(text) else end
     return spans

@@ -348,6 +348,17 @@ def test_what_overflows_is_said(tmp_path: Path, int8: bool) -> None:
                 score_targets(model, [[13, 2] * 307], [[17] * 307])
 
 
+@pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("large", [1e25, 3e38])
+def test_a_number_too_large_for_a_norm_is_said(tmp_path: Path, large: float, int8: bool) -> None:
+    def enlarge(model: Any) -> None:
+        model.decoder[0].feed_forward.inner_projection.bias[0] = large
+
+    folder = save(tmp_path, "encoder_decoder", family_settings("encoder_decoder"), change=enlarge)
+    with pytest.raises(UserError, match="not numbers"):
+        score_targets(core_model(folder, int8=int8), [[13, 17]], [[17]])
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_after_a_fork_it_goes_on_in_both_processes(folders: dict[str, Path]) -> None:
     program = f"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from heedful.decoding.hypothesis import Request
 from heedful.decoding.options import DecodingOptions
@@ -51,19 +52,39 @@ def join_pieces(pieces: list[TextPiece], translations: list[Translation], ranked
     return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest, best.pieces)
 
 
+class _Ranks(NamedTuple):
+    """The rank of a hypothesis of a piece, and those of the pieces before it, which many choices share."""
+
+    rank: int
+    before: _Ranks | None
+
+    def all(self) -> tuple[int, ...]:
+        """The ranks of all pieces, in their order."""
+        found = []
+        last: _Ranks | None = self
+        while last:
+            found.append(last.rank)
+            last = last.before
+        return tuple(reversed(found))
+
+
 def _best_sums(best_of: list[list[Translation]]) -> list[Sequence[Translation]]:
     """Choices of a hypothesis for each piece: the best of each, then those with the largest sums of log-probabilities.
 
     The first is the same whatever the number of hypotheses; a shorter one of a piece may well have the larger sum.
     """
     count = max(map(len, best_of))
-    sums: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    for hypotheses in best_of:
-        scores = [sum(each.token_scores) for each in hypotheses]
-        sums = [(total + score, (*ranks, rank)) for total, ranks in sums for rank, score in enumerate(scores)]
-        sums = heapq.nlargest(count, sums, key=lambda each: each[0])
     first = (0,) * len(best_of)
-    chosen = [first, *(ranks for _, ranks in sums if ranks != first)][:count]
+    if count == 1:
+        chosen = [first]
+    else:
+        sums: list[tuple[float, _Ranks | None]] = [(0.0, None)]
+        for hypotheses in best_of:
+            scores = [sum(each.token_scores) for each in hypotheses]
+            found = [(total + score, _Ranks(rank, last)) for total, last in sums for rank, score in enumerate(scores)]
+            sums = heapq.nlargest(count, found, key=lambda each: each[0])
+        ranked = [last.all() for _, last in sums if last]
+        chosen = [first, *(ranks for ranks in ranked if ranks != first)][:count]
     return [[each[rank] for each, rank in zip(best_of, ranks, strict=True)] for ranks in chosen]
 
 

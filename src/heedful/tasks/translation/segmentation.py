@@ -163,6 +163,7 @@ class Splitter:
         """
         words = [match.span() for match in _WORD.finditer(tokens.line, *span)]
         packed = _packed(words, tokens.sizes(words), len(words), room)
+        tokens.ids(packed)  # all at once
         return [part for each in packed for part in self._halves(tokens, each, room)]
 
     def _halves(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:

@@ -1,6 +1,7 @@
 """Lines that the translator splits into pieces, on a model with random weights."""
 
 import itertools
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from heedful.decoding.options import DecodingOptions, SamplingOptions
 from heedful.errors import UserError
-from heedful.tasks.translation.answers import UnevenPairWarning
+from heedful.tasks.translation.answers import Translation, UnevenPairWarning
+from heedful.tasks.translation.pieces import _best_sums
 from heedful.tasks.translation.pipeline import LongTextWarning, Translator
 from heedful.text.training_lines import TrainingLines
 
@@ -164,3 +166,17 @@ def test_a_translation_in_pieces_scores_as_it_was_found(translator: Translator) 
     own = translator.score(["the dog is red.", "The sun is blue!"], ["One red dog.", "Sea blue!"])
     assert translator.score(source, target).score == pytest.approx(sum(each.log_probability for each in own))
     assert len(texts) == 2
+
+
+def test_the_best_sums_are_those_of_all_choices() -> None:
+    draw = random.Random(7)
+    for _ in range(50):
+        best_of = [
+            [Translation(f"{place} {rank}", token_scores=[-draw.random()]) for rank in range(draw.randint(1, 3))]
+            for place in range(draw.randint(2, 5))
+        ]
+        choices = [list(each) for each in itertools.product(*best_of)]
+        first, *others = choices
+        others.sort(key=lambda choice: -sum(score for each in choice for score in each.token_scores))
+        count = max(map(len, best_of))
+        assert _best_sums(best_of) == [first, *others][:count]
