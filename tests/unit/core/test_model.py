@@ -220,7 +220,7 @@ def strange_requests() -> dict[str, tuple[Request, str]]:
         "token that wraps around": (Request(3, [2**32 + 13]), "token 4294967309 is not in the vocabulary"),
         "prefix": (Request(3, [13], [10**30]), "is not in the vocabulary"),
         "special": (Request(3, [13, 2]), "its source holds a special token"),
-        "negative length": (Request(3, [13], max_length=-1), "request 3"),
+        "negative length": (Request(3, [13], max_length=-1), "more than the -1"),
         "prefix too long": (Request(3, [13], [17, 19], max_length=1), "the forced prefix has 2 tokens"),
     }
 
