@@ -82,7 +82,7 @@ def measure(bench: Workbench) -> Evidence:
                 "The Jacobian of the softmax",
                 "d_k",
                 "norm (median)",
-                (series("q.k", WIDTHS, plain), series("q.k / sqrt(d_k)", WIDTHS, scaled)),
+                (series("q.k / sqrt(d_k)", WIDTHS, scaled), series("q.k", WIDTHS, plain)),
                 x_log=True,
                 y_log=True,
             ),
