@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -167,6 +167,16 @@ def _value(content: Any, name: str) -> Any:
         return content[name]
     outer, dot, inner = name.partition(".")
     return _value(content[outer], inner) if dot and isinstance(content, dict) and outer in content else None
+
+
+def cells_of_object(line: str, names: Sequence[str]) -> list[str]:
+    """What a line with a JSON object holds under some names, each as text; none if it is no JSON."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    values = (_value(content, name) for name in names)
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]
 
 
 def _cells(values: list[Any]) -> list[bytes]:

@@ -341,3 +341,39 @@ def test_a_test_set_with_wrong_quotation_marks_is_warned_of(tmp_path: Path) -> N
     (tmp_path / "a.tsv").rename(tmp_path / "a.csv")
     sources, targets = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
     assert (sources[7], targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.') and len(said) == 1
+
+
+def test_the_suggested_columns_are_a_label_and_texts(tmp_path: Path) -> None:
+    numbered = "".join(f"{n},{text},{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    refused = (
+        r"ids\.csv: 120 labels for 120 texts, nearly all of them numbers that occur once, as ids do: nothing can be "
+        r"learned from them; --columns 3,2 reads column 3 as the label$"
+    )
+    for header in ("", "number,opinion,polarity\n"):  # names that are not known make no header
+        with pytest.raises(UserError, match=refused.replace("120 labels for 120", r"12\d labels for 12\d")):
+            messages_of(ClassifierData, tmp_path, "ids.csv", header + numbered)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "right.csv", numbered, columns="3,2")
+    named = "".join(f"x{n},en,{'ab'[n % 2]},{text}\n" for n, text in enumerate(SENTENCES))
+    said = messages_of(ClassifierData, tmp_path, "named.csv", named)
+    assert "are the columns swapped? --columns 3,4 reads column 3 as the label" in said
+    distinct = "".join(f"word{n},{text}\n" for n, text in enumerate(SENTENCES))  # nothing here is a label
+    assert "--columns says which column is the label" in messages_of(ClassifierData, tmp_path, "no.csv", distinct)
+    words = "\n".join(f"{2 * n}\tN\n{2 * n + 1}\tV\n" for n in range(30))
+    with pytest.raises(UserError, match="60 tags for 60 words, nearly all of them numbers"):
+        messages_of(TaggerData, tmp_path, "words.tsv", words, columns="2,1")
+
+
+def test_suggested_columns_leave_out_those_of_numbers(tmp_path: Path) -> None:
+    objects = [{"id": n, "translation": {"en": a, "de": b}} for n, (a, b) in enumerate(PAIRS)]
+    lines = "".join(json.dumps(each) + "\n" for each in objects)
+    with pytest.raises(UserError, match=r"source and target, as in --columns translation\.en,translation\.de$"):
+        messages_of(TranslationData, tmp_path, "a.jsonl", lines)
+    rated = [{"id": n, "stars": str(n % 5), "opinion": text} for n, text in enumerate(SENTENCES)]
+    with pytest.raises(UserError, match=r"label and text, as in --columns stars,opinion$"):
+        messages_of(ClassifierData, tmp_path, "b.jsonl", "".join(json.dumps(each) + "\n" for each in rated))
+    rows = "number,english,german\n" + "".join(f"{n},{a},{b}\n" for n, (a, b) in enumerate(PAIRS))
+    with pytest.raises(UserError, match=r"source and target, as in --columns english,german$"):
+        messages_of(TranslationData, tmp_path, "a.csv", rows, header=True)
+    scored = "".join(f"{a}\t{n / 7:.3f}\t{b}\n" for n, (a, b) in enumerate(PAIRS))
+    with pytest.raises(UserError, match=r"column 2 would be the target.*, as in --columns 1,3$"):
+        messages_of(TranslationData, tmp_path, "scored.tsv", scored)

@@ -139,6 +139,7 @@ class _LabelPreparation:
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
         """Read the examples twice, first to know them and then to encode them; give the facts."""
         keys, labels, labelled, characters = self._survey(corpora[0])
+        doubts = warning_of_swapped_columns(labels, labelled, corpora[0])
         held_out = set(held_out_keys(keys, SHARE).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
@@ -167,7 +168,7 @@ class _LabelPreparation:
             "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
             "warnings": [
                 *self.report.warnings,
-                *warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
+                *doubts,
                 *_warning_of_unseen([label for label in labels if label not in seen]),
             ],
         }
