@@ -1,4 +1,4 @@
-"""What preparation changed or left out: a file that lists all of it, and the counts for the screen."""
+"""What preparation changed, left out or warns of: a file that lists all of it, and the counts for the screen."""
 
 import json
 from collections import Counter, defaultdict
@@ -15,6 +15,7 @@ class DataReport:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.warnings: list[str] = []
         self._hits: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
         # Half a surrogate pair, as in a file name that is not UTF-8, becomes the escape that JSON has for it.
         self._file = path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -36,6 +37,11 @@ class DataReport:
     def hits(self, corpus: str | None = None) -> Counter[str]:
         """Rule -> how often it applied so far, in the order of their first hits."""
         return self._hits[corpus]
+
+    def warn(self, text: str) -> None:
+        """List a warning, and keep it for the screen."""
+        self.warnings.append(text)
+        self._write({"warning": text.removeprefix("warning: ")})
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write a summary as the last line."""

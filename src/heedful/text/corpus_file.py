@@ -90,22 +90,28 @@ def aligned_files(
     )
 
 
-def corpus_files(patterns: Sequence[str], spool_folder: Path, encoding: str | None) -> tuple[CorpusFile, ...]:
+def corpus_files(
+    patterns: Sequence[str], spool_folder: Path, encoding: str | None, whole: bool = False
+) -> tuple[CorpusFile, ...]:
     """The files that names and patterns stand for; what can be read only once is copied into a folder."""
-    files = spooled_files((CorpusFile(name, Path(name), encoding) for name in expand_files(patterns)), spool_folder)
+    named = (CorpusFile(name, Path(name), encoding) for name in expand_files(patterns))
+    files = spooled_files(named, spool_folder, whole)
     if not files:
         raise UserError("no files were given: name at least one text file")
     return files
 
 
-def spooled_files(files: Iterable[CorpusFile], folder: Path) -> tuple[CorpusFile, ...]:
-    """The same files, standard input and pipes copied into a folder, so that they can be read twice."""
+def spooled_files(files: Iterable[CorpusFile], folder: Path, whole: bool = False) -> tuple[CorpusFile, ...]:
+    """The same files, standard input and pipes copied into a folder, so that they can be read twice.
+
+    Files that are each read as one `whole` text may have lines of any length.
+    """
     copies: dict[str, Path] = {}
     spooled = []
     for file in files:
         if file.name not in copies and can_be_read_once_only(file.name):
             folder.mkdir(parents=True, exist_ok=True)
             copies[file.name] = folder / f"spooled-{len(copies)}"
-            spool(file.name, copies[file.name])
+            spool(file.name, copies[file.name], whole)
         spooled.append(replace(file, path=copies.get(file.name, file.path)))
     return tuple(spooled)

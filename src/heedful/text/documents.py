@@ -36,7 +36,7 @@ class Documents:
         cls, patterns: tuple[str, ...], unit: DocumentUnit, spool_folder: Path, encoding: str | None = None
     ) -> "Documents":
         """The documents in files (or patterns); standard input is copied into a folder, to be read twice."""
-        return cls(corpus_files(patterns, spool_folder, encoding), unit)
+        return cls(corpus_files(patterns, spool_folder, encoding, whole=unit == "file"), unit)
 
     def corpora(self) -> "list[Documents]":
         """The corpora that are to be mixed, each by itself; without any, these documents as one."""

@@ -11,9 +11,11 @@ from typing import Any
 
 from heedful.config import nearest
 from heedful.errors import UserError
+from heedful.text.column_kinds import are_numbers, by_column, likely_columns
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.row_layout import RowKind, RowLayout, split_cells
 from heedful.text.row_options import RowOptions
+from heedful.text.rows import cells_of_object
 from heedful.text.text_files import is_language_code
 from heedful.text.wanted_columns import WantedColumns
 
@@ -97,7 +99,7 @@ class _Search:
             ]
             places = self.wanted.placed(keys)
             if places is None:
-                raise self._which_columns(keys)
+                raise self._which_columns(keys, [cells_of_object(line, keys) for line in self.lines])
             names = [keys[place] for place in places]
         return RowLayout("json", "", columns=tuple(names))
 
@@ -222,7 +224,7 @@ class _Search:
             usual = tuple(range(len(self.wanted.roles)))
             header = is_header if self.options.header is None else self.options.header
             if header and placed is None and len(first) > self.wanted.needed:
-                raise self._which_columns(first)
+                raise self._which_columns(first, self._rows(layout)[1:])
             return header, placed if header and placed is not None else usual
         if all(name.isdecimal() for name in names):
             header = is_header if self.options.header is None else self.options.header
@@ -244,11 +246,15 @@ class _Search:
             return False
         return not any(_are_languages(split_cells(line, layout)) for line in self.lines[1:])
 
-    def _which_columns(self, names: Sequence[str]) -> UserError:
+    def _which_columns(self, names: Sequence[str], rows: Sequence[Sequence[str]]) -> UserError:
+        """The error that asks for the columns, with those that look like what is wanted, else the first that may."""
+        columns = by_column([row[: len(names)] for row in rows])
+        texts = [place for place in range(len(names)) if not are_numbers(columns.get(place, []))]
+        likely = likely_columns(columns, self.wanted) or (texts if len(texts) > 1 else range(len(names)))[:2]
         roles = " and ".join(role[0] for role in self.wanted.roles[: self.wanted.needed])
         return UserError(
             f"{self.file} has the columns {', '.join(names)}: say with --columns which of them are {roles}, "
-            f"as in --columns {','.join(list(names)[:2])}"
+            f"as in --columns {','.join(names[place] for place in likely)}"
         )
 
 

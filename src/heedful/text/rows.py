@@ -3,13 +3,14 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
 from heedful.errors import UserError
 from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile
+from heedful.text.quoting_census import MOST_LINES, OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
 from heedful.text.text_files import MAX_LINE_BYTES
 
@@ -34,24 +35,34 @@ class TableRow(NamedTuple):
     fault: str | None = None
 
 
-def read_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
+def read_rows(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None = None) -> Iterator[TableRow]:
     """All rows of a file but its header; blank lines are rows without cells.
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
-    on control characters then make a space. Too many rows with another number of columns are a UserError at the end.
+    on control characters then make a space. Too many rows with another number of columns are a UserError at the end;
+    quotation marks that may be wrong are warned of there.
     """
     census = ColumnCensus(file.shown_name, layout)
-    rows = {"plain": _plain_rows, "csv": _csv_rows, "json": _json_rows}[layout.kind](file, layout, census)
+    quoting = QuotingCensus(file.shown_name, on_warning)
+    if layout.kind == "json":
+        rows = _json_rows(file, layout)
+    else:
+        rows = (_csv_rows if layout.kind == "csv" else _plain_rows)(file, layout, census, quoting)
     if layout.header:
         next((row for row in rows if not row.is_blank), None)
         census.forget_header()
     yield from rows
     census.finish()
+    quoting.finish()
 
 
-def _plain_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
+def _plain_rows(
+    file: CorpusFile, layout: RowLayout, census: ColumnCensus, quoting: QuotingCensus
+) -> Iterator[TableRow]:
     numbers = count(1)
     for lines in file.line_blocks():
+        if layout.delimiter == "\t":
+            quoting.look_at_tsv(lines)
         for raw, number in zip(lines, numbers, strict=False):
             over_long = len(raw) > MAX_LINE_BYTES
             raw = raw[:MAX_LINE_BYTES]
@@ -84,7 +95,7 @@ def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensu
     )
 
 
-def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
+def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus, quoting: QuotingCensus) -> Iterator[TableRow]:
     over_long: list[int] = []
 
     def lines() -> Iterator[str]:
@@ -109,6 +120,8 @@ def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iter
             raise UserError(
                 f"{file.shown_name}, line {first}: this is not valid CSV ({error}): is a quotation mark missing?"
             ) from None
+        if reader.line_num - first >= MOST_LINES:
+            quoting.look_at_fields(first, cells)
         if over_long:
             over_long.clear()
             yield TableRow(first, [], is_over_long=True)
@@ -119,7 +132,7 @@ def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iter
             yield _row(first, raw, layout, census)
 
 
-def _json_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus) -> Iterator[TableRow]:
+def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
     number = 0
     for lines in file.line_blocks():
         for raw in lines:
@@ -154,6 +167,16 @@ def _value(content: Any, name: str) -> Any:
         return content[name]
     outer, dot, inner = name.partition(".")
     return _value(content[outer], inner) if dot and isinstance(content, dict) and outer in content else None
+
+
+def cells_of_object(line: str, names: Sequence[str]) -> list[str]:
+    """What a line with a JSON object holds under some names, each as text; none if it is no JSON."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    values = (_value(content, name) for name in names)
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]
 
 
 def _cells(values: list[Any]) -> list[bytes]:

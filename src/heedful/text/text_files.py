@@ -4,11 +4,11 @@ import glob
 import gzip
 import lzma
 import re
-import shutil
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
@@ -21,6 +21,8 @@ _Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
 # A longer line is cut while it is read, so that one huge line cannot fill the memory. What the reader
 # gives is then one byte longer than this, by which the cleaning rules know it.
 MAX_LINE_BYTES = 65_536
+# A line that is longer than this is not cut but refused: it may never end, as that of /dev/zero.
+LONGEST_LINE_BYTES = 64 << 20
 
 _BLOCK_BYTES = 1 << 19
 OLD_LINE_ENDS = "if its lines end with them, as on old Macs, convert it with tr '\\r' '\\n'"
@@ -72,11 +74,12 @@ def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | 
     """Consecutive lines of a file in non-empty lists of bounded size, as UTF-8, without their line ends.
 
     Only a newline, with an optional carriage return before it, ends a line; the last line may lack it. A
-    byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later.
+    byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later, and one
+    over LONGEST_LINE_BYTES is a UserError.
     Errors call the file by `name`.
     """
     rest = b""
-    for block in unpacked_blocks(path, encoding, name):
+    for block in _refusing_endless(unpacked_blocks(path, encoding, name), name or path):
         text = rest + block
         lines = text.split(b"\n")
         # One byte more than the cut line needs: the carriage return of a line that just fits.
@@ -87,6 +90,21 @@ def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | 
             yield _cut(lines)
     if rest:
         yield _cut([rest])
+
+
+def _refusing_endless(blocks: Iterable[bytes], name: str | Path, whole: bool = False) -> Iterator[bytes]:
+    """The same bytes; a line without an end is a UserError, or NULs without an end in a text that needs no lines."""
+    line, size = 1, 0
+    for block in blocks:
+        ended = len(block.rstrip(b"\0")) if whole else block.rfind(b"\n") + 1
+        size = len(block) - ended + (0 if ended else size)
+        line += block.count(b"\n")
+        if size > LONGEST_LINE_BYTES:
+            what = "has {} NUL bytes in a row" if whole else "is longer than {} bytes"
+            raise UserError(
+                f"{name}, line {line} {what.format(f'{LONGEST_LINE_BYTES:,}')}: split it, or give a file of text"
+            )
+        yield block
 
 
 def looks_like_old_line_ends(newlines: int, returns: int) -> bool:
@@ -153,15 +171,13 @@ def can_be_read_once_only(file: str) -> bool:
     return file == STANDARD_INPUT or not Path(file).is_file()
 
 
-def spool(file: str, destination: Path) -> None:
-    """Copy standard input or a pipe into a file."""
+def spool(file: str, destination: Path, whole: bool = False) -> None:
+    """Copy standard input or a pipe into a file; lines without an end are refused, but not in a `whole` text."""
+    name = "standard input" if file == STANDARD_INPUT else file
     try:
-        with destination.open("wb") as copy:
-            if file == STANDARD_INPUT:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-            else:
-                with Path(file).open("rb") as pipe:
-                    shutil.copyfileobj(pipe, copy)
+        source = nullcontext(sys.stdin.buffer) if file == STANDARD_INPUT else Path(file).open("rb")  # noqa: SIM115
+        with source as pipe, destination.open("wb") as copy:
+            copy.writelines(_refusing_endless(iter(partial(pipe.read, _BLOCK_BYTES), b""), name, whole))
     except OSError as error:
         raise UserError(f"{file} cannot be copied to {destination}: {error.strerror or error}") from error
 

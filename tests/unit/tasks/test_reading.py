@@ -12,7 +12,9 @@ from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.labelling.job import ClassifierData, TaggerData
 from heedful.tasks.language_modeling.job import TextData
 from heedful.tasks.masked_modeling.job import MaskedTextData
+from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.job import TranslationData
+from heedful.text.row_options import RowOptions
 
 WORDS = ["Bär", "Übung", "für", "groß", "Café", "dog", "house", "tree", "sea", "moon"]
 SENTENCES = [f"{WORDS[n % 10]} {WORDS[(3 * n + 1) % 10]} {WORDS[(n // 10) % 10]} {n}" for n in range(120)]
@@ -265,7 +267,9 @@ def test_a_column_of_numbers_is_no_source_of_a_table_with_others(header: str, tm
 
 def messages_of(job: type, folder: Path, name: str, content: str, **options: Any) -> str:
     (folder / name).write_text(content, encoding="utf-8")
-    return "\n".join(prepared(job(data=(str(folder / name),), **options), folder / f"{name}-run").messages)
+    return "\n".join(
+        prepared(job(**{FIELD.get(job, "data"): (str(folder / name),)}, **options), folder / f"{name}-run").messages
+    )
 
 
 def test_texts_in_the_place_of_labels_are_warned_of(tmp_path: Path) -> None:
@@ -292,3 +296,84 @@ def test_only_columns_that_a_file_has_are_named(tmp_path: Path) -> None:
     assert "two.csv is read as columns between commas: label is column 1, text is column 2\n" in said
     three = two.replace('"\n', '",second\n')
     assert "text is column 2, text2 is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
+
+
+@pytest.mark.parametrize("lines", [20, 21])
+def test_a_field_of_many_lines_is_warned_of(lines: int, tmp_path: Path) -> None:
+    field = 'a,"open here\n' + "b,more\n" * (lines - 2) + 'b,closed there"\n'
+    said = messages_of(ClassifierData, tmp_path, "a.csv", "label,text\na,x\n" + field + csv_of(LABELS))
+    warning = f"a.csv, line 3: a field between quotation marks spans {lines} lines, which are read as one text: a quota"
+    report = (tmp_path / "a.csv-run" / "data-report.jsonl").read_text(encoding="utf-8")
+    assert (warning in said) == (warning in report) == (lines > 20)
+    (tmp_path / "two.csv").write_text(csv_of(PAIRS) + 2 * field, encoding="utf-8")
+    warnings: list[str] = []
+    read_pairs(str(tmp_path / "two.csv"), on_warning=warnings.append)
+    warning = f"two.csv, line 121: a field between quotation marks spans {lines} lines (the first of 2 such fields), "
+    assert (warning in "".join(warnings)) == (lines > 20)
+
+
+def quoted(cell: str) -> str:
+    """A cell as a writer of CSV puts it, with quotation marks inside."""
+    return f'"""{cell},"" he said."'
+
+
+@pytest.mark.parametrize("job", [TranslationData, ClassifierData])
+@pytest.mark.parametrize("header", ["", "source\ttarget\n"])
+def test_quotation_marks_of_csv_in_tsv_are_warned_of(job: type, header: str, tmp_path: Path) -> None:
+    header = header if job is TranslationData else header.replace("source\ttarget", "label\ttext")
+    rows = PAIRS if job is TranslationData else LABELS
+    quotes = header + "".join(f"{a}\t{quoted(b)}\n" for a, b in rows)
+    warning = f"a.tsv: 120 of {120 + bool(header)} rows have a field between quotation marks with doubled ones inside"
+    assert warning in messages_of(job, tmp_path, "a.tsv", quotes)
+    four = header + "".join(f"{a}\t{quoted(b) if n < 4 else b}\n" for n, (a, b) in enumerate(rows))
+    assert "quotation marks" not in messages_of(job, tmp_path, "four.tsv", four)
+    usual = "".join(f'{a}\t"{b}", "he" said ""\n' for a, b in rows)
+    assert "quotation marks" not in messages_of(job, tmp_path, "usual.tsv", usual)
+    # What the warning says to do; the commas are no delimiters.
+    assert "quotation marks" not in messages_of(job, tmp_path, "a.csv", quotes, delimiter="tab")
+
+
+def test_a_test_set_with_wrong_quotation_marks_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{quoted(b)}\n" for a, b in PAIRS), encoding="utf-8")
+    said: list[str] = []
+    read_pairs(str(tmp_path / "a.tsv"), on_warning=said.append)
+    assert len(said) == 1 and said[0].startswith("warning: ") and "name it .csv and give --delimiter tab" in said[0]
+    (tmp_path / "a.tsv").rename(tmp_path / "a.csv")
+    sources, targets = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
+    assert (sources[7], targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.') and len(said) == 1
+
+
+def test_the_suggested_columns_are_a_label_and_texts(tmp_path: Path) -> None:
+    numbered = "".join(f"{n},{text},{'ab'[n % 2]}\n" for n, text in enumerate(SENTENCES))
+    refused = (
+        r"ids\.csv: 120 labels for 120 texts, nearly all of them numbers that occur once, as ids do: nothing can be "
+        r"learned from them; --columns 3,2 reads column 3 as the label$"
+    )
+    for header in ("", "number,opinion,polarity\n"):  # names that are not known make no header
+        with pytest.raises(UserError, match=refused.replace("120 labels for 120", r"12\d labels for 12\d")):
+            messages_of(ClassifierData, tmp_path, "ids.csv", header + numbered)
+    assert "swapped" not in messages_of(ClassifierData, tmp_path, "right.csv", numbered, columns="3,2")
+    named = "".join(f"x{n},en,{'ab'[n % 2]},{text}\n" for n, text in enumerate(SENTENCES))
+    said = messages_of(ClassifierData, tmp_path, "named.csv", named)
+    assert "are the columns swapped? --columns 3,4 reads column 3 as the label" in said
+    distinct = "".join(f"word{n},{text}\n" for n, text in enumerate(SENTENCES))  # nothing here is a label
+    assert "--columns says which column is the label" in messages_of(ClassifierData, tmp_path, "no.csv", distinct)
+    words = "\n".join(f"{2 * n}\tN\n{2 * n + 1}\tV\n" for n in range(30))
+    with pytest.raises(UserError, match="60 tags for 60 words, nearly all of them numbers"):
+        messages_of(TaggerData, tmp_path, "words.tsv", words, columns="2,1")
+
+
+def test_suggested_columns_leave_out_those_of_numbers(tmp_path: Path) -> None:
+    objects = [{"id": n, "translation": {"en": a, "de": b}} for n, (a, b) in enumerate(PAIRS)]
+    lines = "".join(json.dumps(each) + "\n" for each in objects)
+    with pytest.raises(UserError, match=r"source and target, as in --columns translation\.en,translation\.de$"):
+        messages_of(TranslationData, tmp_path, "a.jsonl", lines)
+    rated = [{"id": n, "stars": str(n % 5), "opinion": text} for n, text in enumerate(SENTENCES)]
+    with pytest.raises(UserError, match=r"label and text, as in --columns stars,opinion$"):
+        messages_of(ClassifierData, tmp_path, "b.jsonl", "".join(json.dumps(each) + "\n" for each in rated))
+    rows = "number,english,german\n" + "".join(f"{n},{a},{b}\n" for n, (a, b) in enumerate(PAIRS))
+    with pytest.raises(UserError, match=r"source and target, as in --columns english,german$"):
+        messages_of(TranslationData, tmp_path, "a.csv", rows, header=True)
+    scored = "".join(f"{a}\t{n / 7:.3f}\t{b}\n" for n, (a, b) in enumerate(PAIRS))
+    with pytest.raises(UserError, match=r"column 2 would be the target.*, as in --columns 1,3$"):
+        messages_of(TranslationData, tmp_path, "scored.tsv", scored)

@@ -206,3 +206,37 @@ def test_a_pipe_is_spooled(tmp_path: Path) -> None:
     writer.join()
     assert (tmp_path / "copy").read_bytes() == b"one\ntwo\n"
     assert not can_be_read_once_only(str(tmp_path / "copy"))
+
+
+ENDLESS = r", line 3 is longer than 1,000,000 bytes: split it, or give a file of text"
+
+
+def test_a_line_that_seems_never_to_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "LONGEST_LINE_BYTES", 1_000_000)
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n" + b"x" * 2_000_000 + b"\n"))
+    with pytest.raises(UserError, match=rf"a\.gz{ENDLESS}"):
+        read_lines(path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.decompress(path.read_bytes()))))
+    with pytest.raises(UserError, match=rf"standard input{ENDLESS}"):
+        spool("-", tmp_path / "copy")
+    long = b"x" * 900_000 + b"\n"
+    path.write_bytes(gzip.compress(3 * long))
+    assert len(read_lines(path)) == 3
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no device of zeros")
+@pytest.mark.parametrize("whole", [False, True])
+def test_zeros_without_an_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
+    monkeypatch.setattr(text_files, "LONGEST_LINE_BYTES", 1_000_000)
+    what = "has 1,000,000 NUL bytes in a row" if whole else "is longer than 1,000,000 bytes"
+    with pytest.raises(UserError, match=f"/dev/zero, line 1 {what}: split it, or give a file of text"):
+        spool("/dev/zero", tmp_path / "copy", whole)
+
+
+def test_a_whole_text_may_be_one_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "LONGEST_LINE_BYTES", 1_000_000)
+    content = b"word " * 1_000_000
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    spool("-", tmp_path / "copy", whole=True)
+    assert (tmp_path / "copy").read_bytes() == content

@@ -23,6 +23,7 @@ from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
 from heedful.tasks.unknown_labels import listed
 from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
+from heedful.text.quoting_census import OnWarning
 from heedful.text.row_layout import read_as
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
@@ -143,6 +144,7 @@ class _LabelPreparation:
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
         """Read the examples twice, first to know them and then to encode them; give the facts."""
         keys, labels, labelled, characters = self._survey(corpora[0])
+        doubts = warning_of_swapped_columns(labels, labelled, corpora[0])
         held_out = set(held_out_keys(keys, SHARE).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
@@ -157,7 +159,7 @@ class _LabelPreparation:
                 seen.update(() if _key(example) in held_out else example.labels)
                 self.progress("encoding", done, len(keys))
             for corpus in corpora[1:]:
-                for example, rows in encoder.encode(corpus, self.report.hit):
+                for example, rows in encoder.encode(corpus, self.report.hit, self.report.warn):
                     self._add(valid, example, rows)
         for writer, purpose in ((train, "training"), (valid, "validation")):
             if not len(writer.ids):
@@ -170,7 +172,8 @@ class _LabelPreparation:
             "hits": dict(self.report.hits()),
             "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
             "warnings": [
-                *warning_of_swapped_columns(len(labels), labelled, corpora[0].unit, corpora[0].layouts[0]),
+                *self.report.warnings,
+                *doubts,
                 *_warning_of_unseen([label for label in labels if label not in seen]),
             ],
         }
@@ -180,7 +183,7 @@ class _LabelPreparation:
         keys: list[int] = []
         labels: set[str] = set()
         labelled = characters = 0
-        for example in corpus.examples(self.report.hit):
+        for example in corpus.examples(self.report.hit, self.report.warn):
             keys.append(_key(example))
             labels.update(example.labels)
             labelled += len(example.labels)
@@ -228,9 +231,11 @@ class _Encoder:
     def __init__(self, tokenizer: Tokenizer, numbers: dict[str, int], max_length: int) -> None:
         self.tokenizer, self.numbers, self.max_length = tokenizer, numbers, max_length
 
-    def encode(self, corpus: LabelledFiles, on_hit: OnHit | None = None) -> Iterator[tuple[LabelledExample, _Rows]]:
+    def encode(
+        self, corpus: LabelledFiles, on_hit: OnHit | None = None, on_warning: OnWarning | None = None
+    ) -> Iterator[tuple[LabelledExample, _Rows]]:
         """All examples with their rows, in order."""
-        examples = corpus.examples(on_hit)
+        examples = corpus.examples(on_hit, on_warning)
         while block := list(islice(examples, _TOGETHER)):
             flat = iter(self.tokenizer.encode_batch([text for example in block for text in example.texts]))
             for example in block:

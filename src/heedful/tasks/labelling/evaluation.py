@@ -44,7 +44,7 @@ def evaluate_labels(
         def tell(rule: str, action: str, *, file: str, line: int) -> None:
             remark(f"line {line} of {file} was {action}: {rule}")
 
-        examples = list(files.examples(tell))
+        examples = list(files.examples(tell, remark))
     if not examples:
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels

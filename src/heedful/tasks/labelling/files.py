@@ -12,6 +12,7 @@ from heedful.text.cleaning import clean_text
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
+from heedful.text.quoting_census import OnWarning
 from heedful.text.row_layout import RowLayout
 from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import read_rows
@@ -81,11 +82,11 @@ class LabelledFiles:
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
-    def examples(self, on_hit: OnHit | None = None) -> Iterator[LabelledExample]:
+    def examples(self, on_hit: OnHit | None = None, on_warning: OnWarning | None = None) -> Iterator[LabelledExample]:
         """All examples in order."""
         read = _labelled_lines if self.unit == "text" else _tagged_sentences
         for file, layout in zip(self.files, self.layouts, strict=True):
-            yield from read(file, layout, on_hit)
+            yield from read(file, layout, on_hit, on_warning)
 
 
 _WANTED: dict[LabelUnit, WantedColumns] = {"text": LABELLED_TEXTS, "word": TAGGED_WORDS}
@@ -98,9 +99,11 @@ def _layout(file: CorpusFile, row_options: RowOptions, wanted: WantedColumns) ->
     return layout
 
 
-def _labelled_lines(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
+def _labelled_lines(
+    file: CorpusFile, layout: RowLayout, on_hit: OnHit | None, on_warning: OnWarning | None
+) -> Iterator[LabelledExample]:
     labels = LabelCensus(file.shown_name)
-    for number, (label, *texts) in _columns(file, layout, on_hit):
+    for number, (label, *texts) in _columns(file, layout, on_hit, on_warning):
         if not labels.is_single(label, texts[0], number):
             if on_hit:
                 on_hit("several labels", "left out", file=file.shown_name, line=number)
@@ -109,11 +112,13 @@ def _labelled_lines(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -
     labels.finish()
 
 
-def _tagged_sentences(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None) -> Iterator[LabelledExample]:
+def _tagged_sentences(
+    file: CorpusFile, layout: RowLayout, on_hit: OnHit | None, on_warning: OnWarning | None
+) -> Iterator[LabelledExample]:
     words: list[str] = []
     tags: list[str] = []
     first = 0
-    for number, columns in _columns(file, layout, on_hit, blank_lines=True):
+    for number, columns in _columns(file, layout, on_hit, on_warning, blank_lines=True):
         if layout.cells and columns[:1] == [DOCUMENT_MARK]:
             if on_hit:
                 on_hit("document mark", "left out", file=file.shown_name, line=number)
@@ -130,7 +135,11 @@ def _tagged_sentences(file: CorpusFile, layout: RowLayout, on_hit: OnHit | None)
 
 
 def _columns(
-    file: CorpusFile, layout: RowLayout, on_hit: OnHit | None, blank_lines: bool = False
+    file: CorpusFile,
+    layout: RowLayout,
+    on_hit: OnHit | None,
+    on_warning: OnWarning | None,
+    blank_lines: bool = False,
 ) -> Iterator[tuple[int, list[str]]]:
     """The number and the clean columns of each row that is kept; none for a blank line, if asked."""
 
@@ -138,7 +147,7 @@ def _columns(
         if on_hit:
             on_hit(rule, action, file=file.shown_name, line=number)
 
-    for number, cells, is_blank, is_over_long, fault in read_rows(file, layout):
+    for number, cells, is_blank, is_over_long, fault in read_rows(file, layout, on_warning):
         if fault:
             hit(fault, number, "left out")
             continue

@@ -1,22 +1,48 @@
-"""A warning where so many labels occur that they look like the texts themselves."""
+"""What is said where so many labels occur that they look like the texts themselves, or like the numbers of the rows."""
 
-from heedful.text.row_layout import RowLayout
+from collections.abc import Sequence
+
+from heedful.errors import UserError
+from heedful.tasks.labelling.files import LabelledFiles
+from heedful.text.column_kinds import are_numbers, by_column, first_rows, likely_columns
 
 # Of fewer, most may have a label of their own.
 FEWEST_LABELLED = 20
 # More labels than this share of what is labelled are not labels.
 LARGEST_SHARE = 0.5
+# More numbers than this share, each the label of one text, are not learned from.
+MOST_NUMBERS = 0.9
 
 
-def warning_of_swapped_columns(labels: int, labelled: int, unit: str, layout: RowLayout) -> list[str]:
-    """A line that asks whether the columns of a file are swapped, if it has that many labels for its texts or words."""
-    if labelled < FEWEST_LABELLED or labels <= LARGEST_SHARE * labelled or layout.takes_rest:
+def warning_of_swapped_columns(labels: Sequence[str], labelled: int, corpus: LabelledFiles) -> list[str]:
+    """A line that asks whether the columns of a file are swapped, if it has that many labels for its texts or words.
+
+    Labels that are nearly all numbers of their own are a UserError.
+    """
+    if labelled < FEWEST_LABELLED or len(labels) <= LARGEST_SHARE * labelled:
         return []
-    columns = layout.present
-    places = [place if isinstance(place, str) else str(place + 1) for place in (columns[-1], *columns[:-1])]
-    # A label comes before its texts, and a tag after its word.
-    name, place = ("label", places[0]) if unit == "text" else ("tag", places[-1])
-    return [
-        f"warning: {labels:,} {name}s for {labelled:,} {unit}s: are the columns swapped? --columns {','.join(places)} "
-        f"reads {'column ' if place.isdecimal() else ''}{place} as the {name}"
+    name = "label" if corpus.unit == "text" else "tag"
+    counted = f"{len(labels):,} {name}s for {labelled:,} {corpus.unit}s"
+    if sum(are_numbers([label]) for label in labels) > MOST_NUMBERS * labelled:
+        raise UserError(
+            f"{corpus.files[0].shown_name}: {counted}, nearly all of them numbers that occur once, as ids do: "
+            f"nothing can be learned from them; {_advice(name, corpus)}"
+        )
+    if corpus.layouts[0].takes_rest:
+        return []
+    return [f"warning: {counted}: are the columns swapped? {_advice(name, corpus)}"]
+
+
+def _advice(name: str, corpus: LabelledFiles) -> str:
+    """Which columns to choose, by what the first rows hold."""
+    layout = corpus.layouts[0]
+    columns = by_column(first_rows(corpus.files[0], layout)[1:])  # the first one may be a header
+    # Of JSON objects, only the columns that are read have a place.
+    likely = [
+        layout.columns[place] if layout.kind == "json" else place for place in likely_columns(columns, corpus.wanted)
     ]
+    if not likely or tuple(likely) == layout.present:
+        return f"--columns says which column is the {name}"
+    shown = [place if isinstance(place, str) else str(place + 1) for place in likely]
+    chosen = shown[0 if name == "label" else -1]
+    return f"--columns {','.join(shown)} reads {'column ' if chosen.isdecimal() else ''}{chosen} as the {name}"

@@ -12,6 +12,7 @@ from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile, aligned_files, spooled_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
+from heedful.text.quoting_census import OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
 from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import TableRow, read_rows
@@ -153,7 +154,7 @@ class ParallelCorpus:
         source, target = language_pair_from_name(file.name) or (None, None)
         return wanted_pair(self.source_language or source, self.target_language or target)
 
-    def blocks(self) -> Iterator[RawPairs]:
+    def blocks(self, on_warning: OnWarning | None = None) -> Iterator[RawPairs]:
         """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
         layouts = self._layouts()
         for number, group in enumerate(self.groups):
@@ -161,7 +162,8 @@ class ParallelCorpus:
                 blocks = _aligned_blocks(*group)
             else:
                 layout = layouts[group[0].shown_name]
-                blocks = (_tsv_blocks if layout.is_usual(self.wanted) else _row_blocks)(group[0], layout)
+                read = _tsv_blocks if layout.is_usual(self.wanted) else _row_blocks
+                blocks = read(group[0], layout, on_warning)
             yield from (replace(block, group=number) for block in blocks)
 
 
@@ -173,10 +175,11 @@ def _common(values: list[_Value | None]) -> _Value | None:
     return values[0] if all(value == values[0] for value in values) else None
 
 
-def _tsv_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
+def _tsv_blocks(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None) -> Iterator[RawPairs]:
     """The pairs of TSV as it usually is, block by block, since most large files are like that."""
     line = 1
     census, width = ColumnCensus(file.shown_name, layout), layout.width
+    quoting = QuotingCensus(file.shown_name, on_warning)
     most = max(2, width or 0)
     for lines in file.line_blocks():
         # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
@@ -185,6 +188,7 @@ def _tsv_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
         others = [place for place, cells in enumerate(columns) if len(cells) != width and lines[place].strip()]
         odd = [place for place in others if len(lines[place]) <= MAX_LINE_BYTES and layout.is_odd(columns[place])]
         census.count(len(lines) - len(odd))
+        quoting.look_at_tsv(lines)
         for place in odd:
             census.look(line + place, columns[place], odd=True)
         for place in {*missing, *odd}:
@@ -194,10 +198,11 @@ def _tsv_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
         yield RawPairs((file.shown_name,), line, sources, targets, missing, faults)
         line += len(lines)
     census.finish()
+    quoting.finish()
 
 
-def _row_blocks(file: CorpusFile, layout: RowLayout) -> Iterator[RawPairs]:
-    rows = read_rows(file, layout)
+def _row_blocks(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None) -> Iterator[RawPairs]:
+    rows = read_rows(file, layout, on_warning)
     while some := list(islice(rows, _ROWS_TOGETHER)):
         cells = [_pair_of(row) for row in some]
         faults = {place: Rule(row.fault) for place, row in enumerate(some) if row.fault}
@@ -240,12 +245,17 @@ def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs
         )
 
 
-def read_pairs(file: str, encoding: str | None = None, layout: RowOptions = RECOGNISED) -> tuple[list[str], list[str]]:
+def read_pairs(
+    file: str,
+    encoding: str | None = None,
+    layout: RowOptions = RECOGNISED,
+    on_warning: OnWarning | None = None,
+) -> tuple[list[str], list[str]]:
     """The two columns of a table file, read as training reads it; a row without one of them is an error."""
     sources: list[str] = []
     targets: list[str] = []
     layout.check()
-    for block in ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout).blocks():
+    for block in ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout).blocks(on_warning):
         for place in block.missing:
             if block.sources[place] or block.targets[place]:
                 raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")

@@ -64,7 +64,7 @@ class PreparedTranslation:
     def messages(self) -> list[str]:
         """How table files are read, and what was changed or left out, in words."""
         parts = {"training": self.summary.train_files, "validation": self.summary.valid_files}
-        messages = [*self.folder.remarks, *self.summary.read_as]
+        messages = [*self.folder.remarks, *self.summary.read_as, *self.summary.warnings]
         messages += [f"{name} files: {counts}" for name, counts in parts.items() if counts]
         if any(counts and counts.hits for counts in parts.values()):
             messages.append(f"every one of these lines is listed in {self.folder.report}")
@@ -147,7 +147,7 @@ class _PairPreparation:
         layouts = tuple(line for corpus in self.corpora for line in read_as(corpus.layouts(), corpus.wanted))
         sizes = train.num_pairs, valid.num_pairs, train.num_tokens, tokenizer.vocabulary_size
         mixed = self._pairs_per_corpus(pairs_per_group)
-        summary = DataSummary(counts, valid_counts, *sizes, layouts, mixed).to_dict()
+        summary = DataSummary(counts, valid_counts, *sizes, layouts, mixed, tuple(self.report.warnings)).to_dict()
         self.report.finish(summary)
         return summary
 

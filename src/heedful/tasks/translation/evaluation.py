@@ -92,7 +92,7 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     if tsv and (of_source or of_target):
         raise UserError("--source-encoding and --target-encoding are for --source and --reference: give --encoding")
     if tsv:
-        sources, references = read_pairs(tsv, encoding, layout)
+        sources, references = read_pairs(tsv, encoding, layout, remark)
     else:
         encodings = of_source or encoding, of_target or encoding
         sources, references = read_aligned(source, reference, remark, encodings)

@@ -60,7 +60,7 @@ class PairEncoder:
     def encode_valid(self, corpus: ParallelCorpus, writer: PairsWriter, log: PairLog) -> None:
         """Clean and write all pairs of given validation files, repeated and uneven ones included."""
         done = 0
-        for block in corpus.blocks():
+        for block in corpus.blocks(log.warn):
             cleaned = clean_and_log(block, log)
             for chosen, lengths, ids in self._encoded(cleaned, np.arange(len(cleaned.sources))):
                 writer.write(ids, lengths, self._short_enough(block, cleaned.offsets[chosen], lengths, log))

@@ -37,19 +37,21 @@ class DataSummary:
     vocabulary_size: int
     read_as: tuple[str, ...] = ()  # how table files are laid out, if not as TSV usually is
     pairs_per_corpus: tuple[int, ...] = ()  # the training pairs of each corpus, if several are to be mixed
+    warnings: tuple[str, ...] = ()  # of how files were read
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; corpora are mentioned only where there are several to be mixed."""
+        """Plain values for JSON; corpora are mentioned only where several are to be mixed, and warnings if any."""
         values = asdict(self)
-        if not self.pairs_per_corpus:
-            del values["pairs_per_corpus"]
+        for name in ("pairs_per_corpus", "warnings"):
+            if not values[name]:
+                del values[name]
         return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "DataSummary":
         """The summary that to_dict gave."""
         counts = {part: values[part] and CorpusCounts(**values[part]) for part in ("train_files", "valid_files")}
-        tuples = {name: tuple(values.get(name, ())) for name in ("read_as", "pairs_per_corpus")}
+        tuples = {name: tuple(values.get(name, ())) for name in ("read_as", "pairs_per_corpus", "warnings")}
         return cls(**{**values, **counts, **tuples})
 
 
@@ -63,6 +65,10 @@ class PairLog:
     def read(self, pairs: int) -> None:
         """Count pairs that were read."""
         self._read += pairs
+
+    def warn(self, text: str) -> None:
+        """Report a warning of how a file was read."""
+        self._report.warn(text)
 
     def hit(self, rule: Rule, side: str, block: RawPairs, offset: int) -> None:
         """Report one pair of a block that a rule applies to."""

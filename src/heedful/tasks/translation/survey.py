@@ -19,7 +19,7 @@ def survey(corpus: ParallelCorpus, keys_path: Path, log: PairLog, progress: Thro
     sample = TokenizerSample()
     done = 0
     with keys_path.open("wb") as file:
-        for block in corpus.blocks():
+        for block in corpus.blocks(log.warn):
             cleaned = clean_and_log(block, log)
             sources = [text.encode("utf-8") for text in cleaned.sources]
             targets = [text.encode("utf-8") for text in cleaned.targets]
