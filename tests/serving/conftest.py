@@ -134,7 +134,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
             yield Server(process, url, log)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
-            assert "Traceback" not in log.read_text(), log.read_text()
+            assert not re.search("Traceback|Warning", log.read_text()), log.read_text()
         finally:
             if process.poll() is None:
                 process.kill()

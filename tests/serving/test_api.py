@@ -124,6 +124,15 @@ def test_generated_text_is_the_pipelines(client, models) -> None:
     assert streamed[-1][0] == "done"
 
 
+def test_a_prompt_that_is_longer_than_the_context_is_remarked_on(client, server) -> None:
+    body = {"prompt": "☃" * 30, "max_tokens": 1}
+    remarks = ["text 1 has 90 tokens, but the model's context holds 43: only the last 21 are used"]
+    assert post(client, "/api/generate", **body)["remarks"] == remarks
+    assert events(client, "/api/generate", **body)[-1] == ("done", {"remarks": remarks})
+    post(client, "/v1/completions", model="writer", **body)
+    assert "Warning" not in server.log.read_text()
+
+
 def test_a_stop_string_ends_a_sample(client) -> None:
     whole = post(client, "/api/generate", prompt="the", seed=3, max_tokens=37)["samples"][0]["text"]
     stop = whole[len(whole) // 2 :][:2]

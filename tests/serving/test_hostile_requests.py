@@ -4,6 +4,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -123,6 +124,25 @@ def test_heads_that_are_none(server, client, head: bytes) -> None:
         answer = received(connection)
     assert answer.split(b" ")[1] in (b"400", b"403"), answer
     assert len(answer.partition(b"\r\n\r\n")[2]) > 20, answer
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
+        b"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"\x16\x03\x01\x02\x00\x01\xfc\x03\x03\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_refused_as_the_docs_say(server, client, sent: bytes) -> None:
+    said = b"Invalid HTTP request received."
+    assert f"`{said.decode()}`" in (Path(__file__).parents[2] / "docs/serving.md").read_text()
+    with connect(server) as connection:
+        connection.sendall(sent)
+        head, _, content = received(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ") and said in content
+    assert b"content-type: text/plain" in head and b"x-request-id" not in head
 
 
 def test_a_body_that_is_cut_short_is_forgotten(server, client) -> None:

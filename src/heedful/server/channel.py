@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import select
+import selectors
 import socket
 import struct
 from collections.abc import Sequence
@@ -33,6 +33,8 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(True)
         self.connection = connection
+        self.readable = selectors.DefaultSelector()  # which takes file numbers of any size, unlike `select`
+        self.readable.register(connection, selectors.EVENT_READ)
         self.received = bytearray()
 
     def send(self, messages: Sequence[Any]) -> None:
@@ -43,7 +45,7 @@ class Channel:
     def receive(self, wait: bool) -> list[Any]:
         """All messages that are there, or at least one if told to wait; `EOFError` when the other side is gone."""
         messages: list[Any] = []
-        while select.select([self.connection], [], [], None if wait and not messages else 0)[0]:
+        while self.readable.select(None if wait and not messages else 0):
             data = self.connection.recv(READ_BYTES)
             if not data:
                 if messages:

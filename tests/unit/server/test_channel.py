@@ -28,3 +28,18 @@ def test_the_end_of_the_other_side_is_noticed():
         ours.close()
         with pytest.raises(EOFError):
             Channel(theirs).receive(wait=True)
+
+
+def test_files_may_have_any_number():
+    fcntl, resource = pytest.importorskip("fcntl"), pytest.importorskip("resource")
+    soft, hard = before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("files have no such numbers here")
+    ours, theirs = socket.socketpair()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    try:
+        with ours, theirs, socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD, 1030)) as high:
+            ours.sendall(frame(["a"]))
+            assert Channel(high).receive(wait=True) == ["a"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -7,7 +7,8 @@ import uvicorn
 
 from heedful.server.front import connection
 from heedful.server.front.connection import Connection
-from heedful.server.settings import Limits
+from heedful.server.front.serve import _config
+from heedful.server.settings import Limits, ServerSettings
 
 
 async def slow(scope, receive, send):
@@ -72,3 +73,27 @@ def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch):
             await serving
 
     asyncio.run(run())
+
+
+def test_a_request_for_another_protocol_is_answered_in_this_one_without_a_word(capsys):
+    async def empty(scope, receive, send):
+        assert scope["type"] == "http"
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def run():
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            server = uvicorn.Server(_config(empty, ServerSettings({})))
+            serving = asyncio.create_task(server.serve([listening]))
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            upgrade = (
+                b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            )
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n" + upgrade + b"\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 204 ")
+            writer.close()
+            server.should_exit = True
+            await serving
+
+    asyncio.run(run())
+    assert not capsys.readouterr().err

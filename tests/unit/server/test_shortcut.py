@@ -15,6 +15,7 @@ from heedful.server.settings import Limits, ServerSettings
 
 JSON = "application/json"
 HYPOTHESIS = {"text": "Hund", "score": -1.5, "tokens": [], "alignment": None, "pieces": None, "nbest": None}
+EXTRA = "{}: Extra inputs are not permitted"
 VERBS = ["translate", "alternatives", "classify", "classify_images"]
 
 
@@ -74,6 +75,8 @@ REQUESTS = {
     "no text": ("/api/translate", {}),
     "a wrong type": ("/api/translate", {"text": 5}),
     "neither of two": ("/api/classify", {"txt": "dog"}),
+    "both of two": ("/api/classify", {"text": "dog", "image": "iVBORw0KGgo="}),
+    "a wrong image": ("/api/classify", {"image": 5}),
     "a list": ("/api/translate", []),
     "nothing": ("/api/translate", None),
     "another model": ("/api/translate", {"text": "dog", "model": "n"}),
@@ -104,3 +107,37 @@ def test_what_fits_does_not_come_to_the_framework(guards: tuple[Guard, Guard], m
     monkeypatch.setattr("fastapi.routing.APIRouter.__call__", None)
     status, _, body = asyncio.run(answer(guards[0], "/api/translate", b'{"text": "dog"}', JSON))
     assert status == 200 and json.loads(body)["translations"][0]["text"] == "Hund"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "message"),
+    [
+        (
+            "/api/classify",
+            {"model": "m", "text": "a", "texte": 1, "z": 2},
+            EXTRA.format("texte") + "; " + EXTRA.format("z"),
+        ),
+        ("/api/classify", {"image": "x", "resolution": 0}, "resolution: Input should be greater than or equal to 1"),
+        ("/api/classify", {"image": "x", "text": "a"}, EXTRA.format("text")),
+        ("/api/classify", [], "body: Input should be a valid dictionary or object to extract fields from"),
+        ("/api/attention", {"model": "m", "text": 5, "target": "rot"}, "text: Input should be a valid string"),
+        ("/api/attention", {"image": 5}, "image: Input should be a valid string"),
+        ("/api/explain", {"image": "x", "target": "rot"}, EXTRA.format("target")),
+    ],
+)
+def test_of_two_forms_only_the_one_that_is_meant_is_told(guards, path: str, content: object, message: str) -> None:
+    status, _, body = asyncio.run(answer(guards[0], path, json.dumps(content).encode(), JSON))
+    assert status == 422
+    told = json.loads(body)["error"]["message"]
+    assert told == message or told.startswith(f"{message}; resolution: Input should be a valid list")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("classify", "Classify"), ("attention", "AttentionOf"), ("explain", "ExplainOf")]
+)
+def test_both_forms_are_described(guards: tuple[Guard, Guard], path: str, name: str) -> None:
+    document = guards[0].app.openapi()
+    schema = document["paths"][f"/api/{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    forms = [f"{name}TextRequest", f"{name}ImageRequest"]
+    assert schema["oneOf"] == [{"$ref": f"#/components/schemas/{form}"} for form in forms]
+    assert set(forms) <= set(document["components"]["schemas"])

@@ -4,9 +4,11 @@ import asyncio
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from heedful.errors import UserError
 from heedful.server.front.worker_process import MOST_REPLACED, PendingAnswer, WorkerProcess, _blocked_signals
 from heedful.server.messages import Partial
 from heedful.server.settings import ServerSettings
@@ -32,3 +34,20 @@ def test_a_process_is_started_deaf_to_what_ends_processes() -> None:
         found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert {int(number) for number in found.stdout.split()} == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process ends by a signal here")
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ("os._exit(3)", "ended with exit code 3 before it had loaded its models: the reason is above in the log"),
+        ("os.kill(os.getpid(), 9)", "was ended by SIGKILL before it had loaded its models, perhaps for lack of memory"),
+        ("os.abort()", "was ended by SIGABRT before it had loaded its models"),
+    ],
+)
+def test_how_a_worker_ended_before_it_was_ready_is_said(monkeypatch, tmp_path: Path, end: str, message: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import os, sys\nif 'spawn_main' in str(sys.orig_argv): {end}\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        asyncio.run(WorkerProcess(ServerSettings({}), lambda worker, how: None).start())
+    assert str(caught.value) == f"a worker {message}"

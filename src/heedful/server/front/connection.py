@@ -49,6 +49,10 @@ class Connection(H11Protocol):
         super().data_received(data)
         self._wait()
 
+    def _should_upgrade(self) -> bool:
+        """Stay with HTTP, whatever else a client asks for; uvicorn would log that libraries are missing."""
+        return False
+
     def on_response_complete(self) -> None:
         """Note since when nothing is asked."""
         self._idle_since = self.loop.time()

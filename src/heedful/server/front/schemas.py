@@ -32,6 +32,8 @@ def _whole(value: Any) -> Any:
 # To be put after the limits of a number, which it comes before.
 WHOLE = BeforeValidator(_whole)
 
+# Unknown members of a body that are named; where there are more, their number is told.
+MOST_UNKNOWN = 16
 # Larger numbers are not exact in all languages' JSON.
 LARGEST_SEED = 2**53 - 1
 
@@ -95,7 +97,7 @@ class Strict(BaseModel):
     @classmethod
     def _few_members(cls, body: Any) -> Any:
         """Each unknown member is an error of its own, so that they must not be counted in millions."""
-        if isinstance(body, dict) and len(body) > len(cls.model_fields):
+        if isinstance(body, dict) and len(body) > len(cls.model_fields) + MOST_UNKNOWN:
             raise ValueError(f"the body has {len(body)} members, and at most {len(cls.model_fields)} are described")
         return body
 

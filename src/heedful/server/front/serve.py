@@ -10,6 +10,7 @@ import socket
 import sys
 from dataclasses import replace
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -18,17 +19,16 @@ from heedful.machine.signals import ending_signals
 from heedful.server.front.app import build_app
 from heedful.server.front.connection import Connection
 from heedful.server.front.hosts import is_loopback
+from heedful.server.front.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connections_that_fit
 from heedful.server.front.pool import WorkerPool
 from heedful.server.front.private_models import private_models
-from heedful.server.settings import Limits, ServerSettings
+from heedful.server.settings import ServerSettings
 
 # Connections that may wait to be taken.
 BACKLOG = 2048
 # Seconds that a connection is kept without a request: longer than usual clients keep theirs, which would else find it
 # closed as they use it.
 KEEP_ALIVE = 75
-# Files that the process has open besides connections to clients.
-OTHER_FILES = 128
 
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
@@ -41,7 +41,8 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         signal.signal(number, _leave)
     listening = _listen(host, port)  # first: a port that is taken must not wait for the models
     address = listening.getsockname()[0]
-    settings = replace(settings, address=host, limits=_connections(settings.limits))
+    limits = replace(settings.limits, connections=connections_that_fit(settings))
+    settings = replace(settings, address=host, limits=limits)
     if not settings.keys and not is_loopback(address):
         print(
             f"heedful: listening on {address} without an API key: whoever can reach it can use these models; set "
@@ -53,40 +54,14 @@ async def _serve(settings: ServerSettings, host: str, port: int) -> None:
         await _run(WorkerPool(own), listening)
 
 
-def _connections(limits: Limits) -> Limits:
-    """Limits with no more connections than the system lets this process have files."""
-    if sys.platform == "win32":
-        return limits
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limits.connections + OTHER_FILES
-    if soft < wanted and soft != resource.RLIM_INFINITY:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return replace(limits, connections=max(1, soft - OTHER_FILES))
-    return limits
-
-
 async def _run(pool: WorkerPool, listening: socket.socket) -> None:
-    settings = pool.settings
     try:
         await pool.start()
-        config = uvicorn.Config(
-            build_app(pool),
-            http=Connection.within(settings.limits),
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
-        )
-        server = _Server(config, pool)
+        server = _Server(_config(build_app(pool), pool.settings), pool)
         # Also before the server is at it, and while it ends.
         for number in ending_signals():
             signal.signal(number, server.handle_exit)
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
         listening.listen(BACKLOG)  # from here on nobody is turned away
         address, actual_port = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -97,6 +72,21 @@ async def _run(pool: WorkerPool, listening: socket.socket) -> None:
             signal.signal(number, signal.SIG_IGN)
     finally:
         await pool.stop()
+
+
+def _config(app: Any, settings: ServerSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection.within(settings.limits),
+        ws="none",
+        log_level="warning",
+        backlog=ACCEPTED_AT_ONCE,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=int(settings.limits.seconds) + 1,
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -122,6 +112,12 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, pool: WorkerPool) -> None:
         super().__init__(config)
         self.pool = pool
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections, a few at once, while many may wait."""
+        await super().startup(sockets)
+        for each in sockets or []:
+            each.listen(BACKLOG)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; a second Ctrl-C does not wait."""

@@ -18,15 +18,15 @@ from heedful.server.front.pool import Answer
 from heedful.server.front.text_schemas import (
     AttentionAnswer,
     AttentionOfImageRequest,
-    AttentionOfTextRequest,
+    AttentionRequest,
     ClassifyAnswer,
     ClassifyImageRequest,
-    ClassifyTextRequest,
+    ClassifyRequest,
     EmbedAnswer,
     EmbedRequest,
     ExplainAnswer,
     ExplainOfImageRequest,
-    ExplainOfTextRequest,
+    ExplainRequest,
     FillAnswer,
     FillRequest,
     GenerateAnswer,
@@ -73,7 +73,7 @@ async def _events(stream: AsyncGenerator[Any]) -> AsyncGenerator[bytes]:
 
 
 @router.post("/api/classify", response_model=ClassifyAnswer, responses=errors(), tags=["texts and images"])
-async def classify(body: ClassifyTextRequest | ClassifyImageRequest, desk: TheDesk) -> Response:
+async def classify(body: ClassifyRequest, desk: TheDesk) -> Response:
     """Label texts, pairs of texts, or an image."""
     if isinstance(body, ClassifyImageRequest):
         answer = await desk.run(body.model, "classify_images", [body.image], resolution=body.resolution)
@@ -103,7 +103,7 @@ def floats(data: bytes) -> list[float]:
 
 
 @router.post("/api/attention", response_model=AttentionAnswer, responses=errors(), tags=["looking inside"])
-async def attention(body: AttentionOfTextRequest | AttentionOfImageRequest, desk: TheDesk) -> Response:
+async def attention(body: AttentionRequest, desk: TheDesk) -> Response:
     """Every attention weight for a text, or an image."""
     if isinstance(body, AttentionOfImageRequest):
         answer = await desk.run(body.model, "attention_of_images", [body.image], resolution=body.resolution)
@@ -115,7 +115,7 @@ async def attention(body: AttentionOfTextRequest | AttentionOfImageRequest, desk
 
 
 @router.post("/api/explain", response_model=ExplainAnswer, responses=errors(), tags=["looking inside"])
-async def explain(body: ExplainOfTextRequest | ExplainOfImageRequest, desk: TheDesk) -> Response:
+async def explain(body: ExplainRequest, desk: TheDesk) -> Response:
     """Every step of the computation for a text, or an image, with its numbers; switches change it."""
     options: dict[str, Any] = {"switches": {} if body.switches is None else body.switches.model_dump()}
     if isinstance(body, ExplainOfImageRequest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE
 from heedful.server.front.schemas import (
@@ -38,6 +38,15 @@ ImageData = Annotated[
 
 Side = Annotated[int, Field(ge=1, le=1024), WHOLE]
 Resolution = Side | Annotated[list[Side], Field(min_length=2, max_length=2)] | None
+
+
+def _text_or_image(body: Any) -> str:
+    """Which of two forms a body is meant to have, so that only what does not fit that one is told."""
+    return "Image" if isinstance(body, dict) and "image" in body else "Text"
+
+
+# To be put after a union of two bodies with these tags.
+BY_IMAGE, OF_TEXT, OF_IMAGE = Discriminator(_text_or_image), Tag("Text"), Tag("Image")
 
 
 class GenerateRequest(Strict):
@@ -104,6 +113,11 @@ class ClassifyImageRequest(Strict):
     model: str | None = model_name("classify_images")
     image: ImageData
     resolution: Resolution = None
+
+
+ClassifyRequest = Annotated[
+    Annotated[ClassifyTextRequest, OF_TEXT] | Annotated[ClassifyImageRequest, OF_IMAGE], BY_IMAGE
+]
 
 
 class LabelResult(ResponseBody):
@@ -218,6 +232,11 @@ class AttentionOfImageRequest(Strict):
     resolution: Resolution = None
 
 
+AttentionRequest = Annotated[
+    Annotated[AttentionOfTextRequest, OF_TEXT] | Annotated[AttentionOfImageRequest, OF_IMAGE], BY_IMAGE
+]
+
+
 class AttentionAnswer(BaseModel):
     """An attention document: weights for each kind, layer, head, query and key."""
 
@@ -267,6 +286,11 @@ class ExplainOfImageRequest(Strict):
     image: ImageData
     resolution: Resolution = None
     switches: ExplainSwitches | None = None
+
+
+ExplainRequest = Annotated[
+    Annotated[ExplainOfTextRequest, OF_TEXT] | Annotated[ExplainOfImageRequest, OF_IMAGE], BY_IMAGE
+]
 
 
 class ExplainAnswer(BaseModel):

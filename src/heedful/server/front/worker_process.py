@@ -65,7 +65,8 @@ class WorkerProcess:
             (first,) = await read_frame(self.reader)
         except (asyncio.IncompleteReadError, ConnectionError):
             self.writer.close()
-            raise UserError("a worker ended before it had loaded its models, perhaps for lack of memory") from None
+            await asyncio.to_thread(self.process.join)
+            raise UserError(_early_end(self.process.exitcode)) from None
         if isinstance(first, Refused):
             self.writer.close()
             raise UserError(first.message)
@@ -162,6 +163,16 @@ def _blocked_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _early_end(exit_code: int | None) -> str:
+    """What is said of a worker that has ended with that code, or by the signal of its negative, and was never ready."""
+    if exit_code is None or exit_code >= 0:
+        how, why = f"ended with exit code {exit_code}", ": the reason is above in the log"
+    else:
+        name = signal.Signals(-exit_code).name
+        how, why = f"was ended by {name}", ", perhaps for lack of memory" if name == "SIGKILL" else ""
+    return f"a worker {how} before it had loaded its models{why}"
 
 
 def _work(connection: socket.socket, settings: ServerSettings) -> None:

@@ -13,6 +13,7 @@ from heedful.server.worker.engine import Engine
 from heedful.server.worker.reply import Reply
 from heedful.tasks.language_modeling.generation import GenerationOptions, Sample
 from heedful.tasks.language_modeling.pipeline import LanguageModel
+from heedful.tasks.remarks import remarks
 from heedful.text.tokenizer import SPECIAL_TOKENS, Tokenizer
 
 END_NAME = SPECIAL_TOKENS[-1]
@@ -45,7 +46,9 @@ class GenerationWork:
     def start(self) -> Iterator[int]:
         """Hand the prompts to the engine, one at a time."""
         for place, prompt in enumerate(self.prompts, self.first):
-            ids = self.language.prompt_ids(prompt)
+            with remarks() as found:
+                ids = self.language.prompt_ids(prompt)
+            self.reply.remarks += [(place - self.first, remark) for _, remark in found]
             for number in range(place * self.options.samples, (place + 1) * self.options.samples):
                 sample = Sample(self.language, ids, self.options, number)
                 self.samples.append(sample)
