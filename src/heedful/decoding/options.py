@@ -151,7 +151,7 @@ class DecodingOptions:
 
 
 def search_options(options: DecodingOptions | None, beam: int | None, nbest: int | None) -> DecodingOptions:
-    """The options that were given, or those of a beam and a number of hypotheses; a setting comes from one place."""
+    """The options of a translation: those given, or of a beam and a number of hypotheses; a setting has one place."""
     if options is None:
         return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
     if not isinstance(options, DecodingOptions):
@@ -162,6 +162,8 @@ def search_options(options: DecodingOptions | None, beam: int | None, nbest: int
                 f"{name} is given twice: as {value!r}, and in the options, where it is {getattr(options, name)!r}; "
                 f"set it in the options alone"
             )
+    if options.max_length == 0:
+        raise UserError("max_length is 0, but a translation has at least one subword: give a larger one, or none")
     return options
 
 

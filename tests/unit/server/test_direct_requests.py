@@ -10,12 +10,7 @@ from heedful.server.worker import direct_requests as module
 from heedful.server.worker.direct_requests import DirectRequests
 from heedful.server.worker.reply import Reply
 from heedful.tasks.direct_verb import DirectVerb
-
-
-class TextWarning(UserWarning):
-    def __init__(self, index: int) -> None:
-        super().__init__("is odd")
-        self.index = index
+from heedful.tasks.remarks import TextWarning
 
 
 @pytest.fixture
@@ -28,7 +23,7 @@ def calls(monkeypatch):
             if each == "bad":
                 raise UserError("bad text")
             if each == "odd":
-                warnings.warn(TextWarning(place), stacklevel=1)
+                warnings.warn(TextWarning(place, "is odd"), stacklevel=1)
         return [each.upper() for each in inputs]
 
     verbs = {"shout": DirectVerb(compute), "alone": DirectVerb(compute, False)}

@@ -14,19 +14,21 @@ from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, check_tokens, listed
-from heedful.server.front.pool import Answer
-from heedful.server.front.text_schemas import (
+from heedful.server.front.looking_schemas import (
     AttentionAnswer,
     AttentionOfImageRequest,
     AttentionRequest,
+    ExplainAnswer,
+    ExplainOfImageRequest,
+    ExplainRequest,
+)
+from heedful.server.front.pool import Answer
+from heedful.server.front.text_schemas import (
     ClassifyAnswer,
     ClassifyImageRequest,
     ClassifyRequest,
     EmbedAnswer,
     EmbedRequest,
-    ExplainAnswer,
-    ExplainOfImageRequest,
-    ExplainRequest,
     FillAnswer,
     FillRequest,
     GenerateAnswer,

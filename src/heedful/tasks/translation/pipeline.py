@@ -126,8 +126,6 @@ class Translator(Traceable):
 
         lines = texts_as_list(texts)
         options = search_options(options, beam, nbest)
-        if options.max_length == 0:
-            raise UserError("max_length is 0, but a translation has at least one subword: give a larger one, or none")
         check_batch_size(batch_size)
         prepared = self.prepare(lines, prefix, split)
         requests = [
@@ -221,10 +219,7 @@ class Translator(Traceable):
 
     @needs_torch("tracing a model")
     def trace(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto") -> Trace:
-        """Every tensor of a translation by name: into `target`, or what the model finds.
-
-        A text that is translated in pieces is refused, unless `split` says otherwise: a trace follows one.
-        """
+        """Every tensor of a translation, into `target` or what the model finds, by name; of a text in one piece."""
         from heedful.tasks.translation.tracing import translation_trace
 
         return translation_trace(self, one_text(text), target, beam, split)
