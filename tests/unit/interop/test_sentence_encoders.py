@@ -64,7 +64,7 @@ def expected(model, texts: list[str], longest: int, *, mean: bool, unit: bool, l
     return np.stack(rows)
 
 
-@pytest.mark.filterwarnings("ignore:is longer than")
+@pytest.mark.filterwarnings("ignore:text 3 is longer than")
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("mean", [True, False])
