@@ -32,7 +32,7 @@ def test_gpt2_of_microbes(tmp_path: Path) -> None:
     torch.testing.assert_close(ours(ids), reference(ids).logits, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:is longer than the 256 tokens")
+@pytest.mark.filterwarnings("ignore:text .* is longer than the 256 tokens")
 def test_sentence_embeddings_of_minilm(tmp_path: Path) -> None:
     """The folder says mean, length 1 and 256 tokens; compared with the transformers library."""
     transformers = pytest.importorskip("transformers")
