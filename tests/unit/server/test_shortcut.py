@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
 from heedful.server.front import app as front
+from heedful.server.front import json_bodies
 from heedful.server.front.errors import INVALID, ApiError
 from heedful.server.front.guard import Guard
 from heedful.server.front.pool import Answer
@@ -107,6 +109,23 @@ def test_what_fits_does_not_come_to_the_framework(guards: tuple[Guard, Guard], m
     monkeypatch.setattr("fastapi.routing.APIRouter.__call__", None)
     status, _, body = asyncio.run(answer(guards[0], "/api/translate", b'{"text": "dog"}', JSON))
     assert status == 200 and json.loads(body)["translations"][0]["text"] == "Hund"
+
+
+@pytest.mark.parametrize("path", ["/api/translate", "/api/classify", "/v1/completions", "/translate"])
+def test_large_bodies_are_parsed_beside_the_event_loop(guards, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def watched(text: str, parse=json_bodies.parse_json) -> object:
+        threads.append(threading.current_thread())
+        return parse(text)
+
+    monkeypatch.setattr(json_bodies, "parse_json", watched)
+    for guard in guards:
+        for size, beside in ((11, False), (2**17, True)):
+            threads.clear()
+            body = {"text": "a" * size, "q": "a" * size, "prompt": "a" * size}
+            asyncio.run(answer(guard, path, json.dumps(body).encode(), JSON))
+            assert threads and all((each is not threading.main_thread()) == beside for each in threads)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
@@ -13,6 +14,17 @@ from starlette.responses import Response
 
 from heedful.config import parse_json
 from heedful.server.front.errors import INVALID, ApiError
+
+# Bytes of a body from which it takes long to parse.
+LARGE = 2**16
+Result = TypeVar("Result")
+
+
+async def parsed(parse: Callable[[bytes], Result], content: bytes) -> Result:
+    """What `parse` makes of a body: in a thread if the body is large, so that other requests do not wait for it."""
+    if len(content) > LARGE:
+        return await asyncio.to_thread(parse, content)
+    return parse(content)
 
 
 def json_of(content: bytes) -> Any:
@@ -33,7 +45,7 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """What the body holds; the framework lets only errors of this kind through."""
         try:
-            return json_of(await self.body())
+            return await parsed(json_of, await self.body())
         except ApiError as error:
             raise HTTPException(error.kind.status, error.message) from None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, unquote_plus
@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
-from heedful.server.front.json_bodies import json_of
+from heedful.server.front.json_bodies import json_of, parsed
 from heedful.server.front.keys import Keys, unauthorized
 from heedful.server.front.limits import listed
 from heedful.server.front.schemas import WHOLE, ErrorDetail, ResponseBody, Strict, Text, Texts
@@ -28,8 +28,6 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 BEAM = 5
 # A form is taken apart before its texts can be counted.
 MOST_FORM_FIELDS = 2**16
-# Bytes of a body that takes long to take apart.
-LARGE = 2**16
 # Where a body may have its key, and how often that is looked for.
 KEY = re.compile(rb'"api_key"\s*:\s*(?P<json>"(?:[^"\\]|\\.){0,1000}")|(?:^|&)api_key=(?P<form>[^&]{0,3000})')
 MOST_GUESSES = 4
@@ -132,15 +130,12 @@ def _refusal(error: ApiError) -> Response:
 
 
 async def _checked_body(request: Request, keys: Keys) -> LibreRequest:
-    """The body of a request whose key is right; a large one is taken apart beside the answers to others."""
+    """The body of a request whose key is right."""
     content_type, content = request.headers.get("content-type", ""), await request.body()
     # Whoever has no key is not to make the server take anything apart.
     if not request.state.authorized and not any(map(keys.accept, _possible_keys(content))):
         raise unauthorized()
-    if len(content) > LARGE:
-        body = await asyncio.to_thread(_body, content_type, content)
-    else:
-        body = _body(content_type, content)
+    body = await parsed(partial(_body, content_type), content)
     if not request.state.authorized and not keys.accept(body.api_key or ""):
         raise unauthorized()
     return body

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heedful.server.front.desk import Desk, json_answer
 from heedful.server.front.errors import ApiError
-from heedful.server.front.json_bodies import JsonRoute, json_of
+from heedful.server.front.json_bodies import JsonRoute, json_of, parsed
 
 
 class Shortcut:
@@ -34,7 +34,8 @@ class Shortcut:
             return
         message = await receive()
         try:
-            body = route.body(scope, message)
+            route.check_type(scope)
+            body = await parsed(route.body, message["body"])
         except (ApiError, ValidationError):
             await self.app(scope, _again(message, receive), send)
             return
@@ -54,12 +55,15 @@ class _Short:
         self.answer: Callable[[Any, Desk], Awaitable[Response]] = route.endpoint
         self.bodies = TypeAdapter[Any](get_type_hints(route.endpoint, include_extras=True)["body"])
 
-    def body(self, scope: Scope, message: Message) -> Any:
-        """What the body of a request says; an error if that is not what is described."""
+    def check_type(self, scope: Scope) -> None:
+        """Raise an error if the body of a request is not said to be JSON."""
         kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise ValidationError.from_exception_data("body", [])
-        return self.bodies.validate_python(json_of(message["body"]))
+
+    def body(self, content: bytes) -> Any:
+        """What the body of a request says; an error if that is not what is described."""
+        return self.bodies.validate_python(json_of(content))
 
 
 def _takes_body_and_desk(route: Any) -> bool:
