@@ -14,6 +14,7 @@ from libretranslatepy import LibreTranslateAPI
 from PIL import Image
 
 import heedful
+from heedful.decoding.options import DecodingOptions
 from heedful.tasks.explaining import explained, switches_of
 from heedful.tasks.language_modeling.generation import GenerationOptions
 from heedful.tasks.translation.pipeline import LongTextWarning
@@ -93,6 +94,37 @@ def test_a_long_text_is_translated_in_pieces_with_a_remark(client, models) -> No
         "text 2 has 45 subwords without a sentence end"
     )
     assert events(client, "/api/translate", text=text)[-1][1]["translation"]["text"] == expected.text
+
+
+PARAGRAPH = "The red dog runs.  The sea is blue! A house by the sea?"
+
+
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+def test_several_sentences_are_translated_as_the_pipeline_does(client, models, split: str) -> None:
+    (expected,) = heedful.load(models["translator"]).translate([PARAGRAPH], split=split, alignment=True)
+    (found,) = post(client, "/api/translate", text=[PARAGRAPH], split=split, alignment=True)["translations"]
+    assert (found["text"], found["score"]) == (expected.text, expected.score)
+    assert [tuple(pair) for pair in found["alignment"]] == expected.alignment
+    assert len(found["pieces"] or [None]) == (1 if split == "none" else 3)
+    assert events(client, "/api/translate", text=PARAGRAPH, split=split)[-1][1]["translation"]["text"] == expected.text
+
+
+def test_alternatives_in_a_later_sentence_are_those_of_its_piece(client, models) -> None:
+    translator = heedful.load(models["translator"])
+    prefix = "A dog runs.  The"
+    expected = translator.alternatives(PARAGRAPH, prefix, 5)
+    assert [each.text for each in expected] == [
+        each.text for each in translator.alternatives("The sea is blue!", "The", 5)
+    ]
+    found = post(client, "/api/alternatives", text=PARAGRAPH, prefix=prefix, count=5)["alternatives"]
+    assert [(each["text"], each["probability"]) for each in found] == [
+        (each.text, each.probability) for each in expected
+    ]
+
+
+def test_the_search_of_the_server_is_the_default_everywhere(client) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["TranslateRequest"]["properties"]["beam"]["default"] == DecodingOptions().beam
 
 
 def test_alternatives_lead_to_the_translations_that_begin_with_them(client, models) -> None:
@@ -279,7 +311,7 @@ def test_bodies_that_are_no_request(client, content: bytes, status: int, message
             400,
             "the prefix has 60 subwords, more than the 41",
         ),
-        ("/api/translate", {"text": "dog", "beam": 3, "nbest": 5}, 422, "a beam of 3 holds 3 hypotheses at most"),
+        ("/api/translate", {"text": "dog", "beam": 3, "nbest": 5}, 400, "a beam of 3 holds at most 3 hypotheses"),
         ("/api/generate", {"max_tokens": 98}, 422, "max_tokens is 98: the server generates 97 at most"),
         ("/api/embed", {"text": "dog"}, 400, 'set "model" to one of classifier, tagger, guesser'),
         ("/api/fill", {"text": "no mask"}, 400, "the text has no [MASK]"),

@@ -116,10 +116,7 @@ class DecodingOptions:
 
     def _check_together(self) -> None:
         if self.sampling is None and self.nbest > self.rows:
-            raise UserError(
-                f"nbest is {self.nbest}, but a beam of {self.beam} holds {self.beam} hypotheses at most: "
-                f"lower nbest, or set beam to at least {self.nbest}"
-            )
+            raise UserError(beyond_beam(self.nbest, self.beam))
         if self.sampling is not None and self.beam != 1:
             raise UserError(
                 f"beam is {self.beam}, but sampling draws hypotheses one by one: "
@@ -175,3 +172,11 @@ def is_number(value: object) -> bool:
 def _require(right: bool, name: str, value: object, allowed: str) -> None:
     if not right:
         raise UserError(f"{name} is {shown(value)}, but must be {allowed}")
+
+
+def beyond_beam(nbest: int, beam: int) -> str:
+    """The message for more hypotheses than a beam holds."""
+    return (
+        f"nbest is {nbest}, but a beam of {beam} holds at most {beam} hypothes{'is' if beam == 1 else 'es'}: "
+        f"lower nbest, or set beam to at least {nbest}"
+    )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import UserError
-from heedful.training.extension import check_extension
 from heedful.training.config import LimitConfig
+from heedful.training.extension import check_extension
 
 
 def limit(**given: object) -> LimitConfig:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from heedful.decoding.options import DEFAULT_BEAM
 from heedful.server.front.desk import TheDesk, errors, json_answer
 from heedful.server.front.errors import BAD_REQUEST, INVALID, UNSUPPORTED, ApiError, misfits
 from heedful.server.front.json_bodies import json_of, parsed
@@ -25,7 +26,6 @@ from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-BEAM = 5
 # A form is taken apart before its texts can be counted.
 MOST_FORM_FIELDS = 2**16
 # Where a body may have its key, and how often that is looked for.
@@ -66,7 +66,7 @@ class LibreRequest(Strict):
     target: Annotated[str, Field(json_schema_extra={LANGUAGES: "target"})]
     format: Annotated[Literal["text"], BeforeValidator(_text_only)] = "text"
     alternatives: Annotated[
-        int, Field(ge=0, le=16, description=f"Other translations to give; there are {BEAM - 1} at most."), WHOLE
+        int, Field(ge=0, le=16, description=f"Other translations to give; there are {DEFAULT_BEAM - 1} at most."), WHOLE
     ] = 0
     api_key: str | None = None
 
@@ -111,8 +111,8 @@ async def translate(request: Request, desk: TheDesk) -> Response:
         texts = listed(body.q, desk.limits)
         model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
         # Never a wider beam: the best translation is to be the same, however many others are asked for.
-        nbest = min(1 + body.alternatives, BEAM)
-        options = {"beam": BEAM, "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
+        nbest = min(1 + body.alternatives, DEFAULT_BEAM)
+        options = {"beam": DEFAULT_BEAM, "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
         answer = await desk.run(model, "translate", texts, **options)
     except ApiError as error:
         return _refusal(error)

@@ -10,7 +10,9 @@ from fastapi import APIRouter
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
+from heedful.decoding.options import DEFAULT_BEAM, beyond_beam
 from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
+from heedful.server.front.errors import BAD_REQUEST, ApiError
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, listed
@@ -27,13 +29,17 @@ from heedful.server.front.schemas import (
     model_name,
 )
 
+BEAM = int(DEFAULT_BEAM)  # a plain number, as the description needs it
+
 
 class TranslateRequest(Strict):
     """Texts to translate; with `stream` one text, whose translation is sent as it grows."""
 
     model: str | None = model_name("translate")
     text: Text | Texts
-    beam: Annotated[int, Field(ge=1, le=32, description="Hypotheses kept at each step; 1 is greedy search."), WHOLE] = 5
+    beam: Annotated[int, Field(ge=1, le=32, description="Hypotheses kept at each step; 1 is greedy search."), WHOLE] = (
+        BEAM
+    )
     nbest: Annotated[int, Field(ge=1, le=32, description="Hypotheses to give, at most as many as `beam`."), WHOLE] = 1
     prefix: Annotated[Text, Field(description="Text that every translation is to begin with.")] = ""
     repetition_penalty: RepetitionPenalty = 1.0
@@ -50,15 +56,6 @@ class TranslateRequest(Strict):
     def _one_text_is_streamed(self) -> TranslateRequest:
         if self.stream and isinstance(self.text, list):
             raise ValueError("one text is streamed at a time: give `text` as a string, or leave out `stream`")
-        return self
-
-    @model_validator(mode="after")
-    def _beam_holds_nbest(self) -> TranslateRequest:
-        if self.nbest > self.beam:
-            raise ValueError(
-                f"nbest is {self.nbest}, but a beam of {self.beam} holds {self.beam} hypotheses at most: lower nbest, "
-                f"or set beam to at least {self.nbest}"
-            )
         return self
 
 
@@ -139,6 +136,8 @@ async def translate(body: TranslateRequest, desk: TheDesk) -> Response:
     """Translate texts."""
     texts = listed(body.text, desk.limits)
     check_length([body.prefix], desk.limits)
+    if body.nbest > body.beam:
+        raise ApiError(BAD_REQUEST, beyond_beam(body.nbest, body.beam))
     options = {
         "beam": body.beam,
         "nbest": body.nbest,
