@@ -194,5 +194,5 @@ def pixel_statistics(images: Images, indices: Numbers) -> tuple[list[float], lis
     shares, levels = counts / counts.sum(1, keepdims=True), np.arange(256) / 255
     mean = shares @ levels
     deviation = np.sqrt(np.maximum(0.0, shares @ levels**2 - mean**2))
-    # If all pixels are equal, nothing must be divided by zero.
+    # Not zero even if all pixels are equal: pixels are divided by it.
     return mean.tolist(), np.maximum(deviation, 1 / 255).tolist()

@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.text.text_files import unpacked_bytes
 
 UNSIGNED_BYTES = 8
-# By the first bytes of a packed file, how many times its size it can unpack to.
+# By the first bytes of a packed file, the most times its size that it can unpack to.
 _BEST_PACKING = {b"\x1f\x8b": 1_100, b"\xfd7": 10_000}
 
 

@@ -120,7 +120,7 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
 
 
 def distinct_requests(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
-    """The requests without those that repeat an earlier one, and for each request the number of its answer.
+    """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
 
     A search finds the same for the same ids. Samples are drawn by number, so none can stand for another.
     """

@@ -84,7 +84,7 @@ def _frequent(counts_V: Array, special: SpecialTokens) -> Array:
 
 
 def _likely(blocks: Iterable[tuple[Ids, Ids]], frequent_F: Array, vocabulary: int) -> tuple[Array, NDArray[np.float32]]:
-    """For each source token, the target tokens that occur with it, without the frequent ones, by how strongly they do.
+    """For each source token, the rare target tokens that occur with it, by the strength of the link.
 
     With c(s) sentences that contain s, and c(s, t) that contain both, that is c(s, t) ** 2 / (c(s) c(t)).
     """
