@@ -9,7 +9,7 @@ from heedful.tasks.registry import all_tasks
 def trained_card(
     config: ModelConfig, name: str, what: str, learned_from: str, details: str, scores: dict[str, float]
 ) -> str:
-    """What a model is, what it has learned from, and the command that uses it, as its task declares it."""
+    """The card: what a model is, what it learned from, and the command that uses it, as its task declares it."""
     training = all_tasks()[config.task].training
     assert training is not None
     sentence = f"{what}, trained with heedful {config.heedful_version} on {learned_from}."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Classes = NDArray[np.integer]
-# Above these there is no matrix of labels in the data; the pairs that were mixed up most often are always there.
+# With more labels than this, the data has no confusion matrix; the pairs mixed up most often are always there.
 MOST_LABELS_OF_A_MATRIX = 100
 MOST_CONFUSED_PAIRS = 20
 
@@ -26,7 +26,7 @@ def accuracy(labels: Classes, predictions: Classes) -> float:
 
 
 def macro_f1(confusion: NDArray[np.int64]) -> float:
-    """The mean F1 of all classes that occur, as labels or as predictions, each counting alike."""
+    """The unweighted mean F1 of all classes that occur as labels or predictions."""
     right, both = np.diag(confusion), confusion.sum(0) + confusion.sum(1)
     present = both > 0
     return float(np.mean(2 * right[present] / both[present]))
@@ -34,7 +34,7 @@ def macro_f1(confusion: NDArray[np.int64]) -> float:
 
 @dataclass(frozen=True)
 class Scores:
-    """Precision, recall and F1, and the number of labels that they are about."""
+    """Precision, recall and F1, and the number of labels they were measured on."""
 
     precision: float
     recall: float
@@ -61,7 +61,7 @@ class Confused:
 
 @dataclass(frozen=True)
 class UnknownLabel:
-    """A label of a test set that the model does not know, how often it is there, and where first."""
+    """A label of a test set that the model does not know, how often it occurs, and where it occurs first."""
 
     label: str
     count: int
@@ -70,7 +70,7 @@ class UnknownLabel:
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Scores of a test set; averages are over labels that occur in it or were answered.
+    """Scores on a test set; averages are over labels that occur in it or were predicted.
 
     `labels` are those that the model knows, then the `unknown` ones, which are always wrong.
     `confusion` says how often each label (row) was taken for each label (column), unless there are too many of them.
@@ -91,7 +91,7 @@ class LabelEvaluation:
 
 @dataclass(frozen=True)
 class EntityEvaluation:
-    """How many entities of tagged text were found, with exactly their words and their type."""
+    """How many entities of a tagged text were found, with exactly the right words and type."""
 
     overall: Scores
     macro_average: Scores
@@ -100,7 +100,7 @@ class EntityEvaluation:
 
 
 def scores(right: int, answered: int, count: int) -> Scores:
-    """The scores of this many right ones among those that were answered, and among those that there are."""
+    """The scores for `right` correct ones out of those that were `answered`, and out of the `count` that exist."""
     total = answered + count
     return Scores(
         right / answered if answered else 0.0,
@@ -111,13 +111,13 @@ def scores(right: int, answered: int, count: int) -> Scores:
 
 
 def named_scores(name: str, right: int, answered: int, count: int) -> NamedScores:
-    """The same with a name."""
+    """The same, with a name."""
     found = scores(right, answered, count)
     return NamedScores(found.precision, found.recall, found.f1, count, name, answered)
 
 
 def averages(per_name: Sequence[NamedScores]) -> tuple[Scores, Scores]:
-    """The mean scores, each counting alike, and weighted by their counts."""
+    """The mean scores, unweighted and weighted by their counts."""
     values = np.array([(each.precision, each.recall, each.f1) for each in per_name]).reshape(-1, 3)
     counts = np.array([each.count for each in per_name], dtype=np.int64)
     total = int(counts.sum())
@@ -128,7 +128,7 @@ def averages(per_name: Sequence[NamedScores]) -> tuple[Scores, Scores]:
 
 
 def label_evaluation(labels: Classes, predictions: Classes, names: tuple[str, ...]) -> LabelEvaluation:
-    """The scores of predicted labels, whose names are given in the order of their numbers."""
+    """The scores of predicted labels; `names` are in the order of the labels' numbers."""
     size = len(names)
     right = np.bincount(labels[labels == predictions], minlength=size)
     counts, answered = (np.bincount(each, minlength=size) for each in (labels, predictions))
@@ -142,7 +142,7 @@ def label_evaluation(labels: Classes, predictions: Classes, names: tuple[str, ..
 
 
 def most_confused(labels: Classes, predictions: Classes, names: tuple[str, ...]) -> list[Confused]:
-    """The pairs of labels that were mixed up most often, without a matrix of all pairs."""
+    """The pairs of labels that were mixed up most often, found without a matrix of all pairs."""
     wrong = labels != predictions
     pairs, counts = np.unique(np.stack([labels[wrong], predictions[wrong]]), axis=1, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:MOST_CONFUSED_PAIRS]

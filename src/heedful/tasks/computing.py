@@ -1,4 +1,4 @@
-"""What a model computes on and with, as far as a user has a say in it."""
+"""What a model computes on and with, as far as the user can choose it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Precision = Literal["fp32", "int8"]
 
 @dataclass(frozen=True)
 class Computing:
-    """A device, an engine and a precision; by default the best that there is."""
+    """A device, an engine and a precision; by default the best available."""
 
     device: str = "auto"
     engine: Engine = "auto"
@@ -22,5 +22,5 @@ class Computing:
 
 
 def check_batch_size(batch_size: object, name: str = "batch_size") -> None:
-    """Raise a UserError for a number of texts at a time that is none, or absurd."""
+    """Raise a UserError for a batch size that is not a positive whole number, or is absurdly large."""
     require_whole(batch_size, name, 1, LARGEST_BATCH)

@@ -1,4 +1,4 @@
-"""The output layer and label-smoothed cross entropy in one, a piece of the rows at a time."""
+"""The output layer and label-smoothed cross entropy in one, some of the rows at a time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Losses = Callable[[Tensor, Tensor, float], tuple[Tensor, Tensor]]
 # A piece of logits has at most about this many elements: it stays in a cache, and no step allocates a large tensor,
 # which the operating system would have to clear page by page.
 ELEMENTS_PER_PIECE = 2**21
-# With fewer rows, reading and writing the weights' gradient would take longer than the products.
+# With fewer rows, reading and writing the weights' gradient would take longer than the matrix products.
 FEWEST_PIECE_ROWS = 128
-# Sums of exp(logits) within these bounds have lost nothing in fp32 to overflow or underflow.
+# Sums of exp(logits) within these bounds have lost nothing to overflow or underflow in fp32.
 SAFE_TOTALS = (1e-26, 1e30)
 
 
 def rows_per_piece(num_rows: int, vocabulary: int, device: torch.device) -> int:
-    """How many rows of logits are computed at a time, so that all pieces are of about the same size.
+    """How many rows of logits are computed at a time, chosen so that all pieces have about the same size.
 
-    A device with memory of its own takes larger pieces.
+    A device with its own memory takes larger pieces.
     """
     elements = ELEMENTS_PER_PIECE if device.type == "cpu" else 32 * ELEMENTS_PER_PIECE
     most = max(FEWEST_PIECE_ROWS, elements // vocabulary)
@@ -36,7 +36,7 @@ def rows_per_piece(num_rows: int, vocabulary: int, device: torch.device) -> int:
 
 
 def in_full_precision(hidden_ND: Tensor) -> Tensor:
-    """Rows in fp32 at the least: a sum over a vocabulary needs the digits."""
+    """Rows in at least fp32: a sum over a vocabulary needs the digits."""
     return hidden_ND if hidden_ND.dtype == torch.float64 else hidden_ND.float()
 
 
@@ -53,9 +53,9 @@ def _losses(
 def _exponentiate(
     hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, shift: bool, out_NV: Tensor
 ) -> tuple[Tensor, Tensor, bool]:
-    """Put exp(logits) where they belong; give their sums, the logarithms of those, and whether to `shift` next time.
+    """Write exp(logits) to `out_NV`; return their sums, the logarithms of those, and whether to `shift` next time.
 
-    Logits from which the largest was taken away are always safe. That pass is left out until a sum shows the need.
+    Logits are always safe once the largest is subtracted. That pass is skipped until a sum shows that it is needed.
     """
     if bias_V is None:
         torch.mm(hidden_ND, weight_VD.T, out=out_NV)
@@ -67,13 +67,13 @@ def _exponentiate(
         return total_N1, total_N1.log() + largest_N1, True
     total_N1 = out_NV.exp_().sum(1, keepdim=True)
     least, most = SAFE_TOTALS
-    if bool(((total_N1 >= least) & (total_N1 <= most)).all()):  # neither holds for what is not a number
+    if bool(((total_N1 >= least) & (total_N1 <= most)).all()):  # neither holds for NaN
         return total_N1, total_N1.log(), False
     return _exponentiate(hidden_ND, weight_VD, bias_V, True, out_NV)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Computes the gradients along with the loss, so that no logits are kept or computed twice.
+    """Computes the gradients along with the loss, so no logits are kept or computed twice.
 
     With e = exp(logits) and Z its sum over the vocabulary, the gradient by the logits of a row is
     e / Z - (1 - smoothing) onehot(label) - smoothing / V. Only e is ever a full matrix: 1 / Z is applied to the
@@ -88,7 +88,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         hidden_gradient, weight_gradient = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         bias_gradient = None if bias_V is None else torch.zeros_like(bias_V)
         log_total_N1 = hidden_ND.new_empty(len(labels_N), 1)
-        shift = hidden_ND.device.type != "cpu"  # a look at the totals would make the host wait
+        shift = hidden_ND.device.type != "cpu"  # looking at the totals would make the host wait
         buffer = hidden_ND.new_empty(rows, len(weight_VD))
         pieces = (each.split(rows) for each in (hidden_ND, hidden_gradient, log_total_N1))
         for hidden, gradient, log_total in zip(*pieces, strict=True):
@@ -111,7 +111,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        # In place: they are large, and nobody else's. (A second call fails: torch sees that they were changed.)
+        # In place: they are large, and nobody else uses them. (A second call fails: torch sees the change.)
         by_input = (each if each is None else each.mul_(gradients[0]) for each in ctx.saved_tensors)
         return (*by_input, None, None)
 
@@ -135,10 +135,10 @@ def linear_cross_entropy(
 
 
 def _is_plain(output: nn.Module) -> TypeGuard[nn.Linear]:
-    """Whether a module is torch's linear layer with nothing attached: then nothing can tell its formula from a call."""
+    """Whether a module is torch's linear layer with nothing attached, so its formula can stand in for a call."""
     return (
         type(output) is nn.Linear
-        and type(output.weight) is nn.Parameter  # not a tensor that computes in a way of its own
+        and type(output.weight) is nn.Parameter  # not a tensor subclass that computes differently
         and "forward" not in vars(output)
         and output._compiled_call_impl is None
         and not any((output._forward_hooks, output._forward_pre_hooks))
@@ -150,10 +150,10 @@ def _is_plain(output: nn.Module) -> TypeGuard[nn.Linear]:
 def _module_cross_entropy(
     output: nn.Module, hidden_ND: Tensor, labels_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The losses of any module that gives logits, by plain calls of it; no piece's logits are kept for its gradient.
+    """The losses of any module that gives logits, by plain calls to it; no piece's logits are kept for the gradient.
 
-    They are computed again when the gradient is, so that hooks and wrappers see a module that is called and
-    differentiated as any other.
+    They are computed again for the gradient, so hooks and wrappers see a module that is called and differentiated
+    like any other.
     """
 
     def losses(hidden_ND: Tensor, labels_N: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,7 +161,7 @@ def _module_cross_entropy(
         plain = -scores_NV.gather(1, labels_N[:, None]).sum()
         return (1 - smoothing) * plain - smoothing * scores_NV.mean(1).sum(), plain.detach()
 
-    # How many logits a row has is known only after a call.
+    # The number of logits per row is known only after a call.
     rows = FEWEST_PIECE_ROWS if hidden_ND.device.type == "cpu" else 32 * FEWEST_PIECE_ROWS
     pieces = zip(hidden_ND.split(rows), labels_N.split(rows), strict=True)
     if torch.is_grad_enabled():
@@ -177,8 +177,8 @@ def output_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing (paper, 5.4), to be trained on, and without, to be reported.
 
-    `output` is any module that turns rows into logits; torch's own linear layer has a faster way. One whose logits are
-    nowhere together has a way of its own, as its method `cross_entropy`.
+    `output` is any module that turns rows into logits; torch's own linear layer is handled faster. A module that never
+    holds all its logits together brings its own method `cross_entropy`.
     """
     if hasattr(output, "cross_entropy"):
         return cast(Losses, output.cross_entropy)(hidden_ND, labels_N, smoothing)

@@ -12,7 +12,7 @@ from heedful.prepared.mixture import parse_weights
 # What a model takes and gives; the page has a workspace for each pair that occurs.
 Takes = Literal["text", "prompt", "masked text", "texts", "image"]
 Gives = Literal["text", "label", "spans", "words", "vectors"]
-# The options of a command, by name; what tells a person of something odd; figures, and the lines that show them.
+# The options of a command, by name; what reports something odd to a person; figures, and the lines that show them.
 Options = dict[str, Any]
 Remark = Callable[[str], None]
 Measured = tuple[dict[str, Any], list[str]]
@@ -26,7 +26,7 @@ def resolve(place: str) -> Any:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command: its names as click takes them, and what it says in the help."""
+    """An option of a command: its names as click takes them, and its help text."""
 
     names: tuple[str, ...]
     help: str
@@ -63,7 +63,7 @@ FROM = Option(
 
 @dataclass(frozen=True)
 class Training:
-    """A command of `heedful train`: its help, the dataclass of what users name, and what to do with the model."""
+    """A command of `heedful train`: its help, the dataclass of what users give, and how the model is then used."""
 
     command: str
     help: str
@@ -76,8 +76,8 @@ class Training:
 class Evaluation:
     """How `heedful evaluate` measures a model.
 
-    `function` takes the model's folder, the options and a `Remark`, and gives what was `Measured`; `needed` are the
-    options without which it cannot.
+    `function` takes the model's folder, the options and a `Remark`, and returns what it `Measured`; `needed` are the
+    options that it cannot do without.
     """
 
     function: str
@@ -100,7 +100,7 @@ class Verb:
     """Something that a model does for a client of the server.
 
     `does` completes the phrase "a model that". A verb that is computed in one go has a `DirectVerb`, at the place
-    `direct`; without one it is decoded step by step. Where `summary` is given, the server makes a route of the verb by
+    `direct`; without one it is decoded step by step. If `summary` is given, the server makes the verb's route by
     itself, from what the task takes and gives.
     """
 
@@ -112,11 +112,11 @@ class Verb:
 
 @dataclass(frozen=True)
 class TaskDeclaration:
-    """One task: its name in config.json, a title for people, and where its parts are.
+    """One task: its name in config.json, a title to show, and where its parts are.
 
-    `families` are the families of models that do it, and `head` is what an encoder needs for it. The page uses the
-    first of the verbs, and says `placeholder` where there is no text yet. `scores` are what a validation measures
-    besides the loss.
+    `families` are the families of models that do it, and `head` is the head that an encoder needs for it. The page
+    uses the first of the verbs, and shows `placeholder` where there is no text yet. `scores` are what a validation
+    measures besides the loss.
     """
 
     name: str

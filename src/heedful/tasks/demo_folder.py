@@ -1,4 +1,4 @@
-"""The folder of a demo, which may take the place of an earlier one."""
+"""The folder of a demo, which may replace that of an earlier one."""
 
 from __future__ import annotations
 

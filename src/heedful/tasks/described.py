@@ -1,4 +1,4 @@
-"""How a pipeline shows itself."""
+"""The `repr` of a pipeline."""
 
 from __future__ import annotations
 

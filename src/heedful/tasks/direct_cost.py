@@ -1,4 +1,4 @@
-"""How much memory and work it takes to compute an input in one go, told before it is computed."""
+"""How much memory and work it takes to compute an input in one go, estimated before it is computed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.settings.positions import traits_of
 
-# Patches of an image at another resolution, and weights of one answer: others wait while they are computed.
+# The most patches of an image at another resolution, and attention weights of one answer: others wait meanwhile.
 MOST_PATCHES = 2**12
 MOST_WEIGHTS = 2**23
 FLOAT_BYTES = 4
 
 
 def size_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
-    """Bytes of what one block makes of a text, which has no more tokens than characters, and no more than are read."""
+    """Bytes of what one block makes of a text, counting a token per character, up to as many as the model reads."""
     return min(_characters(text), pipeline.model.max_length) * _token_bytes(pipeline)
 
 
@@ -24,14 +24,14 @@ def size_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
 
 
 def size_of_alternatives(pipeline: Any, text: str, options: dict[str, Any]) -> int:
-    """Bytes of the decoding state for a text of which one hypothesis is followed per alternative."""
+    """Bytes of the decoding state for a text, with one hypothesis per alternative."""
     model = pipeline.model
     length = min(max(len(text), len(options["prefix"])), model.max_length)
     return int(model.decoding_bytes(options["count"], length)) if hasattr(model, "decoding_bytes") else 0
 
 
 def size_of_attention(pipeline: Any, text: str, options: dict[str, Any]) -> int:
-    """Bytes of the weights; more of them than the server gives are refused, before they are computed."""
+    """Bytes of the attention weights; more of them than the server gives are refused before they are computed."""
     longest = pipeline.model.max_length
     source, target = (_length(pipeline, each) for each in (text, options.get("target") or ""))
     settings = pipeline.config.model
@@ -47,13 +47,13 @@ def size_of_attention(pipeline: Any, text: str, options: dict[str, Any]) -> int:
 
 
 def size_of_explanation(pipeline: Any, text: str, options: dict[str, Any]) -> int:
-    """Bytes of all tensors of a computation, and of the weights among them, which must not be too many."""
+    """Bytes of all tensors of a computation, including its attention weights, which must not be too many."""
     read = _length(pipeline, text) + _length(pipeline, options.get("target") or "")
     return size_of_attention(pipeline, text, options) + read * int(pipeline.config.model.activation_bytes())
 
 
 def size_of_image_explanation(pipeline: Any, image: str, options: dict[str, Any]) -> int:
-    """The same of an image."""
+    """The same for an image."""
     patches = num_patches(pipeline, options) * int(pipeline.config.model.activation_bytes())
     return size_of_image_attention(pipeline, image, options) + patches
 
@@ -64,7 +64,7 @@ def size_of_image_attention(pipeline: Any, image: str, options: dict[str, Any]) 
 
 
 def check_weights(weights: int) -> int:
-    """So many attention weights, if they are not too many."""
+    """This number of attention weights, if it is not too large."""
     if weights > MOST_WEIGHTS:
         raise UserError(
             f"there are {weights:,} attention weights, and the server gives at most {MOST_WEIGHTS:,}: send something "
@@ -74,7 +74,7 @@ def check_weights(weights: int) -> int:
 
 
 def num_patches(pipeline: Any, options: dict[str, Any]) -> int:
-    """How many patches an image has at the resolution that is asked for, if they are not too many."""
+    """How many patches an image has at the requested resolution, if they are not too many."""
     given = options["resolution"]
     patches = int(pipeline.num_patches(pipeline.size(tuple(given) if isinstance(given, list) else given)))
     if given is not None and patches > MOST_PATCHES:
@@ -93,35 +93,35 @@ def _heads(stack: Any) -> int:
 
 
 def _token_bytes(pipeline: Any) -> int:
-    """Bytes of a token in a block; a training keeps those of all blocks."""
+    """Bytes of a token in one block; training keeps those of all blocks."""
     settings = pipeline.config.model
     return max(1, int(2 * settings.activation_bytes() / settings.stack.num_layers))
 
 
-# Tokens that are computed in one turn, if one input has no more.
+# The most tokens that are computed in one turn, unless a single input has more.
 MOST_WORK = 2**13
-# Characters that are tokenized in the time that one token is computed in, at a guess.
+# Characters that are tokenized in the time it takes to compute one token, at a guess.
 CHARACTERS_PER_TOKEN = 32
 
 
 def work_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
-    """That of a text of which no more is computed than the model takes, though all of it is tokenized."""
+    """The work on a text that is computed only as far as the model takes it, though all of it is tokenized."""
     length = _characters(text)
     return min(length, int(pipeline.model.max_length)) + length // CHARACTERS_PER_TOKEN
 
 
 def work_of_whole_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
-    """That of a text which is computed to its end, however long it is."""
+    """The work on a text that is computed to its end, however long it is."""
     return _characters(text)
 
 
 def work_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
-    """That of an image, of which all is read."""
+    """The work on an image, all of which is read."""
     return num_patches(pipeline, options) + len(image) // CHARACTERS_PER_TOKEN
 
 
 def work_of_a_turn(pipeline: Any, given: Any, options: dict[str, Any]) -> int:
-    """That of an input which is computed by itself anyway."""
+    """The work on an input that is computed by itself anyway."""
     return MOST_WORK
 
 

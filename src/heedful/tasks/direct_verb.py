@@ -1,4 +1,4 @@
-"""What is computed for clients in one go, and not step by step."""
+"""What is computed for clients in one go rather than step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.tasks.remarks import remarks
 
 # From a pipeline, inputs and options to an answer for each input.
 Compute = Callable[[Any, list[Any], Options], list[Any]]
-# From a pipeline, an input and options to the bytes that it takes to compute.
+# From a pipeline, an input and options to the bytes needed to compute it.
 Size = Callable[[Any, Any, Options], int]
 # The same to the tokens that the work on it is worth.
 Work = Callable[[Any, Any, Options], int]
@@ -24,7 +24,7 @@ Work = Callable[[Any, Any, Options], int]
 
 @dataclass(frozen=True)
 class DirectVerb:
-    """How a verb is computed, whether inputs of several requests may be together, in how much memory and work."""
+    """How a verb is computed, whether inputs of several requests may be batched together, and its memory and work."""
 
     compute: Compute
     together: bool = True
@@ -34,7 +34,7 @@ class DirectVerb:
 
 @cache
 def direct_verbs() -> Mapping[str, DirectVerb]:
-    """Name -> how it is computed, of all verbs that are computed in one go."""
+    """Name -> how it is computed, for all verbs that are computed in one go."""
     return {name: resolve(verb.direct) for name, verb in all_verbs().items() if verb.direct}
 
 
@@ -48,8 +48,8 @@ def _attention(pipeline: Any, texts: list[str], options: Options) -> list[bytes]
 
 
 def attention_document(maps: Any, found: list[str]) -> bytes:
-    """The answer as bytes: it is large, and the front process has no need to know what it holds."""
-    # Those of a translation that was not given are known only now.
+    """The answer as bytes: it is large, and the front process need not know what it holds."""
+    # If no translation was given, its length is known only now.
     check_weights(sum(each.weights.size for each in maps.maps))
     return json.dumps({**maps.to_json(), "remarks": found}).encode()
 
@@ -65,7 +65,7 @@ def _explain(pipeline: Any, texts: list[str], options: Options) -> list[bytes]:
 
 @needs_torch("following a computation")
 def explained_with(pipeline: Any, given: Any, switches: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-    """The document of the page that explains a computation, with switches as a client sends them."""
+    """The data of the page that explains a computation, with switches as a client sends them."""
     from heedful.tasks.explaining import explained, switches_of
 
     return explained(pipeline, given, switches_of(switches), **options).to_json()

@@ -14,7 +14,7 @@ from heedful.weights_index import weights_version
 
 
 def why_not_core(config: ModelConfig, device: str = "auto") -> str | None:
-    """Why the engine cannot do what is asked, in words; None if it can."""
+    """Why heedful's engine cannot do what is asked, in words; None if it can."""
     if not runs_family(config.family):
         return f"models of the family {config.family} run on torch"
     if device_type(device) != "cpu":
@@ -23,7 +23,7 @@ def why_not_core(config: ModelConfig, device: str = "auto") -> str | None:
 
 
 def choose_engine(engine: str, config: ModelConfig, device: str = "auto") -> Literal["core", "torch"]:
-    """The engine that computes: the one that is asked for, or heedful's own where it can do what is asked."""
+    """The engine that computes: the one asked for, or for "auto" heedful's own if it can do what is asked."""
     if engine not in ("auto", "core", "torch"):
         raise UserError(f"engine is {engine!r}: choose auto, core or torch")
     if engine == "torch":
@@ -35,13 +35,13 @@ def choose_engine(engine: str, config: ModelConfig, device: str = "auto") -> Lit
 
 
 def engine_in_words(config: ModelConfig) -> str:
-    """The engine that computes with a model unless another is asked for, and its instructions, or why it is torch."""
+    """The engine that computes with a model by default, and its instruction set, or why it is torch."""
     reason = why_not_core(config)
     return f"torch: {reason}" if reason else f"core ({instruction_set()})"
 
 
 def torch_network(pipeline: Any) -> Any:
-    """The torch model of a pipeline, which is loaded at the first call where the engine computes."""
+    """The torch model of a pipeline; where heedful's engine computes, it is loaded at the first call."""
     network = pipeline.model
     if not isinstance(network, CoreModel):
         if has_torch():

@@ -37,7 +37,7 @@ class Switches:
             raise UserError(f"temperature must be from {LOWEST_TEMPERATURE} to {HIGHEST_TEMPERATURE}")
 
     def patches(self, network: Any) -> dict[str, Any]:
-        """The tensors that take the place of the model's own, by name, of those that it may compute."""
+        """What replaces the model's own tensors, by name; the model may not compute all of them."""
         found: dict[str, Any] = {}
         if self.temperature != 1.0:
             found["logits"] = lambda logits: logits / self.temperature

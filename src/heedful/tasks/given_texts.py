@@ -1,4 +1,4 @@
-"""Texts as Python users give them, one or several; what is not text is refused in words."""
+"""Texts as Python users give them, one or several; anything else is refused with a message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def one_text(text: Any, name: str = "text") -> str:
 
 
 def several(values: Any, name: str, expected: str) -> list[Any]:
-    """What was given, as a list, if it is several of something."""
+    """What was given, as a list, if it is an iterable of several things."""
     if isinstance(values, bytes | bytearray | Mapping) or not isinstance(values, Iterable):
         raise UserError(f"{name} is {shown(values)}: expected {expected}")
     return list(values)

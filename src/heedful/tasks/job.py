@@ -27,7 +27,7 @@ class Choice:
 
 
 class PreparedJob(Protocol):
-    """Data that is ready to be learned from."""
+    """Data that is ready to learn from."""
 
     @property
     def key(self) -> str:
@@ -49,16 +49,16 @@ class PreparedJob(Protocol):
         """A size that suits the data and the machine."""
 
     def complete(self, settings: Any) -> Any:
-        """The model's settings with what the data says: the vocabulary's size, the number of classes."""
+        """The model's settings, completed from the data: the vocabulary's size, the number of classes."""
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
 
     def task(self, model: Any, learning: LearningSettings) -> Task[Any]:
         """What the training loop works on."""
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
@@ -87,12 +87,12 @@ class Job(Protocol):
         """Raise a UserError for files that are missing or do not go together."""
 
     def base_settings(self) -> dict[str, Any]:
-        """Settings of the job's own: over those of the preset, and under those that the user gives."""
+        """The job's own settings: they override the preset's, and the user's override them."""
 
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedJob:
-        """Read the files, or open what an earlier run has made of them; refuse other data than expected."""
+        """Read the files, or open what an earlier run made of them; refuse data other than expected."""
 
     def start(self, model: nn.Module) -> None:
-        """Give a fresh model the weights that the run is to start from, if it is to start from others."""
+        """Give a fresh model the weights that the run is to start from, if they are not to be random."""

@@ -15,7 +15,7 @@ WIDEST_NAME = 30
 
 
 def label_lines(result: LabelEvaluation) -> list[str]:
-    """Scores of each label, averages, entities, and which label was taken for which."""
+    """The scores of each label, averages, entities, and which label was taken for which."""
     averages = [("macro average", result.macro_average), ("weighted average", result.weighted_average)]
     lines = ["", *_score_table("label", result.per_label, averages)]
     if result.entities is not None:
@@ -27,7 +27,7 @@ def label_lines(result: LabelEvaluation) -> list[str]:
 
 
 def confusion_lines(result: LabelEvaluation) -> list[str]:
-    """Which label was taken for which: all of it, if there are few, else the pairs that were mixed up most often."""
+    """Which label was taken for which: the full matrix if there are few, else the pairs mixed up most often."""
     if result.confusion is not None and len(result.labels) <= MOST_COLUMNS:
         names = [label[:12] for label in result.labels]
         width = max(len(name) for name in [*names, f"{result.count:,}"]) + 2

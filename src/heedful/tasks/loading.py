@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Pipeline: TypeAlias = "Translator | LanguageModel | Encoder | ImageClassifier"
 
-# Positions that a model may be made to have, for which there may be tables: some models of today have as many.
+# The most positions that a model may be given, as there may be tables for them: some models of today have as many.
 LONGEST_CONTEXT = 2**20
 
 
@@ -83,9 +83,9 @@ def _load(
 
 
 def load_with(path: str | Path, computing: Computing, *, shared: bool = False) -> Pipeline:
-    """Load a model folder, to compute as is asked; the weights may be `shared` with processes that load it too.
+    """Load a model folder, to compute as asked; the weights may be `shared` with other processes that load it.
 
-    That is for files that nobody overwrites while they are in use.
+    Sharing is for files that nobody overwrites while they are in use.
     """
     return _load(path, computing, shared=shared)
 
@@ -136,7 +136,7 @@ def _load_torch(
 def load_translator(
     path: str | Path, computing: Computing | None = None, shortlist: bool = False, *, shared: bool = False
 ) -> Translator:
-    """Load a model folder that must hold a translation model."""
+    """Load a model folder, which must hold a translation model."""
     from heedful.tasks.translation.pipeline import Translator
 
     model = _load(path, computing or Computing(), shortlist=shortlist, shared=shared)

@@ -13,7 +13,7 @@ from heedful.text.text_files import expand_files
 
 @dataclass(frozen=True)
 class MixedCorpora:
-    """The corpora by the names or patterns that were given for them with an option, and their weights."""
+    """Corpora, by the names or patterns given for them with an option, and their weights."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
@@ -34,7 +34,7 @@ class MixedCorpora:
         return counts
 
     def mixture(self, sizes: Sequence[int], seed: int = 0) -> Mixture:
-        """How often an epoch has each example of corpora of these sizes."""
+        """How often an epoch has each example, for corpora of these sizes."""
         return Mixture(self.names, sizes, self.weights, seed)
 
 

@@ -19,10 +19,10 @@ NextLogits = Callable[[Any, list[int], Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Tracing:
-    """What patched models of a task have of their own.
+    """What is special to the patched models of a task.
 
-    `computation` makes what computes with a network one input at a time, without padding; `growing` are the sequences
-    that are written token by token.
+    `computation` makes the object that computes with a network one input at a time, without padding; `growing` are the
+    sequences that are written token by token.
     """
 
     computation: Callable[[Any], Any]
@@ -65,10 +65,10 @@ class WholeState:
 
 
 class PatchedNetwork:
-    """A view of a network with patches; what it does not do itself, the view does.
+    """A view of a network with patches; it passes on to the view what it does not do itself.
 
-    A step computes a sentence's hypotheses from their start, without padding, so that a tensor has the same axes
-    in decoding as in a trace.
+    A step computes a sentence's hypotheses from their start, without padding, so a tensor has the same axes in
+    decoding as in a trace.
     """
 
     def __init__(self, network: Any, patches: Patches, next_logits: NextLogits | None = None) -> None:
@@ -115,6 +115,6 @@ def patches_of(pipeline: Any) -> Patches | None:
 
 
 def refuse_patched(network: Any) -> None:
-    """Raise a UserError where attention alone is asked for, which another view records."""
+    """Raise a UserError for a patched network: `attention` records with another view, which has no patches."""
     if isinstance(network, PatchedNetwork):
         raise UserError("`attention` ignores patches: use `trace` inside the block, which has all weights")

@@ -26,5 +26,5 @@ def all_tasks() -> Mapping[str, TaskDeclaration]:
 
 @cache
 def all_verbs() -> Mapping[str, Verb]:
-    """Name -> what some task does for clients."""
+    """Name -> verb, of all tasks."""
     return {verb.name: verb for task in all_tasks().values() for verb in task.verbs}

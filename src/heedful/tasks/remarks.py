@@ -1,4 +1,4 @@
-"""What pipelines remark on their inputs: Python warnings for who holds a pipeline, plain text for who shows them."""
+"""Remarks of pipelines on their inputs: Python warnings for callers, plain text for whatever shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class TextWarning(UserWarning):
-    """A remark on the text of that index, of several: it goes on after the text's name."""
+    """A remark on the text with that index; its words continue a sentence that begins with the text's name."""
 
     noun = "text"
 
@@ -22,7 +22,7 @@ class TextWarning(UserWarning):
 
 @contextmanager
 def remarks() -> Iterator[list[tuple[int, str]]]:
-    """What pipelines warn about meanwhile: the place of the input, and what is to be said of it."""
+    """Collects what pipelines warn about inside the block: the index of the input, and the remark on it."""
     found: list[tuple[int, str]] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -1,4 +1,4 @@
-"""From a model in memory to a model folder, which is loaded once before it takes its name."""
+"""From a model in memory to a model folder, which is loaded once, as a check, before it gets its name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def save(
     target_language: str | None = None,
     shard_bytes: int = SHARD_BYTES,
 ) -> None:
-    """Write a model folder, of a pipeline that `load` gave (with the engine "torch") or of a model that `build` made.
+    """Write a model folder from a pipeline that `load` gave (with the engine "torch") or a model that `build` made.
 
     A pipeline brings its tokenizer, labels and languages; a model needs a tokenizer if it takes text, and the labels of
     its classes if it has any. The folder must be new or empty, or hold the same model, whose weights are then replaced.
@@ -82,7 +82,7 @@ def _of_network(
     source_language: str | None,
     target_language: str | None,
 ) -> LoadedModel:
-    """The same of a model by itself, whose task follows from its family and its head."""
+    """The same for a bare model, whose task follows from its family and its head."""
     from heedful.models.families import FAMILIES
 
     family = next((name for name, each in FAMILIES.items() if type(network) is each.build), None)
@@ -112,7 +112,7 @@ def _check_place(out: Path) -> None:
 
 
 def _write(place: Path, out: Path, model: LoadedModel, shard_bytes: int) -> None:
-    """Write the files of a model that is to be called `out`, and load them."""
+    """Write the files of a model that is to become `out`, and load them as a check."""
     from heedful.layers.int8_linear import Int8Linear
     from heedful.models.families import FAMILIES
     from heedful.models.weights_file import check_finite, check_shapes, parameter_tensors
@@ -135,7 +135,7 @@ def _write(place: Path, out: Path, model: LoadedModel, shard_bytes: int) -> None
 
 
 def _update(out: Path, model: LoadedModel, shard_bytes: int) -> None:
-    """Replace the weights in the folder of the same model, in one step."""
+    """Replace the weights in the same model's folder, in one step."""
     with writing(out), tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=out.parent) as inside:
         place = Path(inside, "folder")
         _write(place, out, model, shard_bytes)

@@ -1,4 +1,4 @@
-"""The model that learning starts from, where it does not start from random weights."""
+"""The model that training starts from, where it does not start from random weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.models.weight_transfer import transfer_weights
 from heedful.text.tokenizer import Tokenizer
 from heedful.weights_index import WEIGHTS, weights_files
 
-# Weights that know something already are to change slowly; times the width: 5e-5 for BERT base.
+# Weights that already know something should change slowly. To be divided by the width: 5e-5 for BERT base.
 FINE_TUNING_RATE = 0.04
 WARM_UP_SHARE = 0.05
 _BLOCK = 1 << 20
@@ -35,7 +35,7 @@ class StartingModel:
             )
 
     def learning_rate(self, times_width: float) -> float:
-        """A rate for weights that are not random, which is smaller for a wider model."""
+        """A rate for weights that are not random; it is smaller for a wider model."""
         return round(times_width / self.config.model.width, 7)
 
     def copy_to(self, model: nn.Module, *, with_head: bool = True, may_have_more: bool = False) -> None:
@@ -49,7 +49,7 @@ class StartingModel:
 
 
 class StartingTextModel(StartingModel):
-    """A model folder to start from whose vocabulary is taken over too."""
+    """A model folder to start from, whose vocabulary is taken over too."""
 
     def __init__(self, folder: str, families: Sequence[str]) -> None:
         super().__init__(folder, families)
@@ -61,7 +61,7 @@ class StartingTextModel(StartingModel):
         return load_tokenizer(self.folder, self.config, check_weights(self.folder).metadata)
 
     def settings(self) -> dict[str, Any]:
-        """Its settings without an encoder's head, and a schedule for weights that are not random."""
+        """Its settings, without an encoder's head, and a schedule for weights that are not random."""
         model = to_dict(self.config.model)
         for name in ("head", "num_labels"):
             model.pop(name, None)
@@ -70,7 +70,7 @@ class StartingTextModel(StartingModel):
         return {"model": model, "training": {"schedule": schedule}}
 
     def keeps_head(self, head: str | None) -> bool:
-        """Whether its head goes on; labels may mean something else in other data, tokens do not."""
+        """Whether its head is kept; labels may mean something else in other data, tokens do not."""
         return head is None or head == self.config.model.head == "masked"
 
     def message(self, head: str | None = None) -> str:
@@ -86,7 +86,7 @@ class StartingTextModel(StartingModel):
 
 
 def content_digest(folder: Path) -> str:
-    """A key of the weights and the vocabulary in a model folder, wherever it lies."""
+    """A key of the weights and the vocabulary in a model folder, wherever the folder is."""
     digest = blake2b(digest_size=16)
     # The names of shards change with every save.
     named = [(WEIGHTS, file) for file in weights_files(folder)] + [("tokenizer.json", folder / "tokenizer.json")]

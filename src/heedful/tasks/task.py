@@ -31,15 +31,15 @@ class Batch(Protocol):
         """All tokens, with padding."""
 
     def halves(self) -> list[Self]:
-        """The batch in two parts, or by itself if it is of one example."""
+        """The batch in two parts, or unsplit if it is of one example."""
 
 
 @dataclass(frozen=True)
 class Validation:
     """The held-out loss, other scores, some examples to look at, and signs of health.
 
-    `input_gain` is how much higher the loss is with inputs that belong to other answers, `wrong` the share of wrong
-    answers, if that is what counts, or else None.
+    `input_gain` is how much higher the loss is with inputs that belong to other answers; `wrong` is the share of wrong
+    answers if that is what counts, else None.
     """
 
     loss: float
@@ -68,7 +68,7 @@ AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 
 class Task(Protocol[AnyBatch]):
-    """A thing to learn, with the model that is to learn it."""
+    """Something to learn, with the model that is to learn it."""
 
     @property
     def width(self) -> int:
@@ -80,11 +80,11 @@ class Task(Protocol[AnyBatch]):
 
     @property
     def validation_tokens(self) -> int:
-        """About as many tokens as a validation computes, to guess how long the first one will take."""
+        """About how many tokens a validation computes, to estimate how long the first one will take."""
 
     @property
     def largest_loss(self) -> float:
-        """A loss per target token that only a run that went wrong can have."""
+        """A loss per target token that only a run that has gone wrong can exceed."""
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
         """The batches of an epoch: a pure function of its number."""
@@ -93,7 +93,7 @@ class Task(Protocol[AnyBatch]):
         """Some examples as tensors."""
 
     def loss(self, model: Any, batch: AnyBatch) -> tuple[Tensor, Tensor]:
-        """The summed loss to train on, and the summed loss to report, of a model that reads a batch."""
+        """The summed loss to train on, and the summed loss to report, of a model on a batch."""
 
     def validate(self) -> Validation:
         """Measure the model, as it is now, on the held-out examples."""

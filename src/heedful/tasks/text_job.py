@@ -1,4 +1,4 @@
-"""What jobs on text share: the model that they may start from, and the vocabulary that it brings with it."""
+"""What jobs on text share: the model that they may start from, and the vocabulary that comes with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heedful.tasks.job import Choice
 from heedful.tasks.starting_model import StartingTextModel
 from heedful.text.tokenizer import Tokenizer
 
-# How vocabularies come about that are made of the training text.
+# How a vocabulary made from the training text comes about.
 OWN_VOCABULARY = "byte-level BPE, by the amount of text"
 
 
@@ -20,7 +20,7 @@ class TextJob:
     """The part of a job on text that does not depend on what is learned; a base of the dataclasses of jobs.
 
     `learned_by` are the families that can learn it, the usual one first; `head` is that of an encoder; `own_settings`
-    are over those of the preset, and of the model to start from.
+    override those of the preset and of the model to start from.
     """
 
     learned_by: ClassVar[tuple[str, ...]]
@@ -40,12 +40,12 @@ class TextJob:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families that can learn it; that of the model to start from, if there is one."""
+        """The families that can learn it; only that of the model to start from, if there is one."""
         start = self.starting_model()
         return (start.config.family,) if start else self.learned_by
 
     def base_settings(self) -> dict[str, Any]:
-        """The settings of the model to start from, and those of the job's own."""
+        """The settings of the model to start from, overridden by the job's own."""
         start = self.starting_model()
         return merge(start.settings() if start else {}, self.own_settings)
 
@@ -85,6 +85,6 @@ class PreparedTextJob:
         return self.data.tokenizer
 
     def vocabulary_choice(self, how: str = OWN_VOCABULARY) -> Choice:
-        """The size of the vocabulary, and how it came about, if not with the model to start from."""
+        """The size of the vocabulary, and where it comes from: the model to start from, or else `how`."""
         reason = f"of {self.starts_from.folder}" if self.starts_from else how
         return Choice("vocabulary", f"{self.tokenizer.vocabulary_size:,}", reason)

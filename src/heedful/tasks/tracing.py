@@ -1,4 +1,4 @@
-"""Looking at every tensor of a pipeline's model, and putting others in their place."""
+"""Looking at every tensor of a pipeline's model, and replacing tensors."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Traceable(Described):
     """A pipeline whose model can be traced and patched."""
 
     tokenizer: Any = None
-    # Where the `Tracing` of its task is, which is imported when it is first needed.
+    # Where the `Tracing` of its task is; it is imported when first needed.
     tracing: ClassVar[str]
 
     @contextmanager
     def patched(self: Own, patches: Mapping[str, Patch]) -> Iterator[Own]:
         """A block in which `as` gives this model with some of its tensors replaced, by name.
 
-        A patch is a tensor, or a function of the tensor that it replaces. This model itself, and whoever uses it
-        meanwhile, is not touched: both have the same parameters, and no more.
+        A patch is a tensor, or a function of the tensor that it replaces. This model itself, and whoever uses it in
+        the meantime, is not affected: the two share their parameters and nothing else.
         """
         with needs_torch("patching a model"):
             changed, made = _patched(self, patches)
@@ -56,7 +56,7 @@ def _patched(pipeline: Own, patches: Mapping[str, Patch]) -> tuple[Own, Any]:
 
 
 def computed_with(pipeline: Own, patches: Mapping[str, Patch]) -> Own:
-    """The pipeline with those of the patches whose tensors its model can compute; itself, if there are none."""
+    """The pipeline with those patches whose tensors its model can compute; the pipeline itself if there are none."""
     from heedful.inspection.trace.tapping import point_names
 
     known = point_names(traced_network(pipeline))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from heedful.errors import UserError
 from heedful.tasks.classification_metrics import UnknownLabel
 
-# So many are named in a line; all of them are in the figures.
+# At most this many are named in a line; all of them are in the figures.
 MOST_NAMED = 8
 
 
@@ -21,7 +21,7 @@ class LabelNumbers:
         self._num_known, self._count = len(known), 0
 
     def number(self, label: str, place: str) -> int:
-        """The number of a label that stands in that place."""
+        """The number of a label; `place` says where it occurs."""
         self._count += 1
         number = self._numbers.setdefault(label, len(self._numbers))
         if number >= self._num_known:
@@ -40,7 +40,7 @@ class LabelNumbers:
         return list(self._unknown.values())
 
     def check(self) -> None:
-        """Raise a UserError if the model knows none of the labels: that is a test set of something else."""
+        """Raise a UserError if the model knows none of the labels: the test set is for something else."""
         unknown, known = self.unknown, self.names[: self._num_known]
         if unknown and sum(each.count for each in unknown) == self._count:
             raise UserError(
@@ -50,7 +50,7 @@ class LabelNumbers:
 
 
 def unknown_line(unknown: Sequence[UnknownLabel], count: int) -> str:
-    """What there is to say of unknown labels among so many, in one line."""
+    """A one-line summary of the unknown labels among `count`."""
     number = sum(each.count for each in unknown)
     named = listed([f"{each.label!r} ({each.count:,})" for each in unknown])
     return (
@@ -60,6 +60,6 @@ def unknown_line(unknown: Sequence[UnknownLabel], count: int) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of some names, and how many others there are."""
+    """The first few names, and how many others there are."""
     more = f" and {len(names) - MOST_NAMED:,} others" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more

@@ -1,4 +1,4 @@
-"""What a validation says about a model's health: how alike its answers are, and what its inputs are worth to it."""
+"""What a validation says about a model's health: how alike its answers are, and how much its inputs help it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Answer = TypeVar("Answer", bound=Hashable)
-# Reading a few examples with all weights kept must not need more memory than training does.
+# Reading a few examples with all attention weights kept must not need more memory than training does.
 LONGEST_EXAMPLE = 256
 EXAMPLES_TO_READ = 4
 
@@ -27,7 +27,7 @@ class Answers:
 
 
 def summarise_answers(found: Sequence[Answer], wanted: Sequence[Answer], name: Callable[[Answer], str]) -> Answers:
-    """How alike the answers are, beside how alike the right ones are."""
+    """How alike the answers are, compared with how alike the right ones are."""
     (commonest, times), (_, expected) = (Counter(each).most_common(1)[0] for each in (found, wanted))
     return Answers(len(found), name(commonest), times / len(found), expected / len(wanted))
 

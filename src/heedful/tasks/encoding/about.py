@@ -1,4 +1,4 @@
-"""What an encoder without a head declares: it comes from elsewhere, and is not trained here."""
+"""The declaration of an encoder without a head: it comes from elsewhere, and is not trained here."""
 
 from heedful.tasks.declaration import TaskDeclaration, Verb
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Which positions the head answers at, or None for the text as a whole; and what an answer is called."""
+    """The positions at which the head answers, or None for the whole text; and what an answer is called."""
 
     places: Sequence[int] | None
     name: Callable[[int], str]
@@ -37,7 +37,7 @@ class Predicted:
 def encoder_attention(
     encoder: Encoder, framed: Framed, texts: tuple[str, ...], answers: Predicted | None = None
 ) -> AttentionMaps:
-    """The maps of all layers, and what the head answers, if there is something to be answered."""
+    """The maps of all layers, and what the head answers, if it answers anything."""
     model, name = torch_network(encoder), encoder.tokenizer.token_text
     check_length(len(framed.ids), None)
     ids_1T = torch.tensor([framed.ids], device=model.device)

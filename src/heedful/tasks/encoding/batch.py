@@ -14,7 +14,7 @@ from heedful.tasks.labelling.data import NO_LABEL
 
 @dataclass(frozen=True)
 class EncoderBatch:
-    """Texts as tensors; `labels` holds one number a text (B), or one a token (B T) that may be NO_LABEL."""
+    """Texts as tensors; `labels` holds one number per text (B), or one per token (B T), which may be NO_LABEL."""
 
     ids_BT: Tensor
     lengths_B: Tensor
@@ -29,7 +29,7 @@ class EncoderBatch:
         return self.ids_BT.numel()
 
     def halves(self) -> list[EncoderBatch]:
-        """The batch in two parts, or by itself if it is of one text."""
+        """The batch in two parts, or unsplit if it is of one text."""
         if len(self.ids_BT) == 1:
             return [self]
         return [self._rows(rows) for rows in torch.arange(len(self.ids_BT)).chunk(2)]

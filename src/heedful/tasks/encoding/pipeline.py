@@ -62,7 +62,7 @@ class Encoder(Traceable):
     ) -> NDArray[np.float32]:
         """A vector D for a text, N D for several: its class token or the mean of its tokens, special ones included.
 
-        Normalised vectors have length 1. What is not given is as the model's own settings (`vectors`) say.
+        Normalised vectors have length 1. What is not given is taken from the model's own settings (`vectors`).
         """
         check_batch_size(batch_size)
         own = self.model.config.vectors
@@ -89,11 +89,11 @@ class Encoder(Traceable):
         return encoder_trace(self, framed, texts)
 
     def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
-        """What is read of a text or a pair, what it is to people, and where the head answers, if it does."""
+        """A text or a pair as the model reads it, the same for people, and where the head answers, if it does."""
         return *self.framed(text, target), None
 
     def framed(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...]]:
-        """A text, or the pair of it and `target`, as the model reads it, and as people do; it must not be blank."""
+        """A text, or the pair of it and `target`, as the model reads it and as people do; it must not be blank."""
         text = one_text_or_pair(text)
         whole = text if target is None or isinstance(text, tuple) else (text, one_text(target, "target"))
         if not "".join(whole).strip():
@@ -106,7 +106,7 @@ class Encoder(Traceable):
         return self._frame(texts, self.model.max_length, "middle")
 
     def _frame_for_vectors(self, texts: list[Text]) -> list[Framed]:
-        """The same for texts that become vectors, which may be read in a way of their own."""
+        """The same for texts that become vectors; the model's `vectors` settings may say to read them differently."""
         own = self.model.config.vectors
         if own.lowercase:
             texts = [text.lower() if isinstance(text, str) else (text[0].lower(), text[1].lower()) for text in texts]
@@ -131,7 +131,7 @@ class Encoder(Traceable):
 
 
 def checked(rows: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """What was computed, if all of it is numbers."""
+    """What was computed, if all of it is finite."""
     if not all(np.isfinite(row).all() for row in rows):
         raise not_numbers("answers")
     return rows

@@ -1,4 +1,4 @@
-"""What the pipelines of an encoder ask of whatever computes."""
+"""What an encoder's pipelines require of whatever computes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class EncoderComputation(Protocol):
     """Computes framed texts, up to `batch_size` at a time; a result does not depend on what it is batched with."""
 
     def pooled(self, rows: Rows, pooling: Pooling | None, batch_size: int) -> list[NDArray[np.float32]]:
-        """Each text as a whole, D: its class token or the mean of its tokens, if not given as the model says."""
+        """Each text as one vector, D: its class token or the mean of its tokens; by default as the model says."""
 
     def logits(self, rows: Rows, batch_size: int) -> list[NDArray[np.float32]]:
-        """The answer of the head to each text: V for classes, and T V, a row for each of its tokens, for others."""
+        """The head's answer to each text: V for classes; for others T V, a row for each of its tokens."""
 
 
 def encoder_computation(network: Any) -> EncoderComputation:

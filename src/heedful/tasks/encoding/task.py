@@ -20,21 +20,21 @@ from heedful.tasks.encoding.batch import EncoderBatch, encoder_loss, label_featu
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, summarise_answers, unrelated_loss
 
-# A wrong answer of great confidence can cost this much with few classes, too.
+# With few classes, too, a confident wrong answer can cost as much as with this many.
 FEWEST_OUTPUTS = 1000
-# What is answered, by the head.
+# What is answered, by head.
 UNITS = {"masked": "hidden tokens", "classes": "texts", "tags": "words"}
 
 
 class Texts(Protocol):
-    """Texts to learn from, with what is to be answered."""
+    """Texts to learn from, with the right answers."""
 
     @property
     def lengths(self) -> NDArray[np.int32]:
         """The number of tokens of each, as the model sees them."""
 
     def batch(self, indices: Indices, epoch: int) -> EncoderBatch:
-        """Some of them as tensors; whatever is random depends on the epoch and on each text's index alone."""
+        """Some of them as tensors; anything random depends only on the epoch and on each text's index."""
 
 
 class EncoderTask:
@@ -68,11 +68,11 @@ class EncoderTask:
 
     @property
     def largest_loss(self) -> float:
-        """Four times the loss of guessing all answers alike."""
+        """Four times the loss of a uniform guess."""
         return 4.0 * math.log(max(FEWEST_OUTPUTS, self.model.output_layer.out_features))
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
-        """The batches of an epoch; the indices go on counting from epoch to epoch, and so name it."""
+        """The batches of an epoch; indices keep counting from epoch to epoch, so they also identify the epoch."""
         return self.batches.epoch(epoch, numbered_from=epoch * len(self.train.lengths))
 
     def collate(self, indices: Indices) -> EncoderBatch:
@@ -108,7 +108,7 @@ class EncoderTask:
         return Validation(loss, scores, wrong=wrong, answers=answers, input_gain=gain)
 
     def read_examples(self, model: EncoderOnly) -> Iterator[None]:
-        """Let a model read a few held-out texts, one at a time; of long ones only the beginning."""
+        """Let a model read a few held-out texts, one at a time; only the beginning of long ones."""
         for index in range(min(len(self.valid.lengths), EXAMPLES_TO_READ)):
             text = self.valid.batch(np.array([index]), 0).to(model.device)
             segments = None if text.segments_BT is None else text.segments_BT[:, :LONGEST_EXAMPLE]

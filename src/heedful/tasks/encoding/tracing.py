@@ -1,4 +1,4 @@
-"""Every tensor of a text that an encoder reads, and computing one text at a time with a model that is patched."""
+"""Every tensor that an encoder computes of a text, and computing one text at a time with a patched model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def encoder_trace(encoder: Encoder, framed: Framed, texts: tuple[str, ...]) -> Trace:
-    """All tensors of a text or a pair, up to what the head answers."""
+    """All tensors of a text or a pair, up to the head's answer."""
     check_length(len(framed.ids), None)
     network, name = traced_network(encoder), encoder.tokenizer.token_text
     inputs = _inputs(framed, network.device)
@@ -46,7 +46,7 @@ class WholeEncoder:
         self.network: Any = network
 
     def pooled(self, rows: Rows, pooling: Pooling | None, batch_size: int) -> list[NDArray[np.float32]]:
-        """Each text as a whole, D."""
+        """Each text as one vector, D."""
         return [self._pooled(row, pooling) for row in rows]
 
     @torch.no_grad()
@@ -58,7 +58,7 @@ class WholeEncoder:
         return found
 
     def logits(self, rows: Rows, batch_size: int) -> list[NDArray[np.float32]]:
-        """The answer of the head to each text, V or T V."""
+        """The head's answer to each text, V or T V."""
         with one_thread(), flushed_denormals(), torch.no_grad():
             return [self.network(*_inputs(row, self.network.device))[0].cpu().numpy() for row in rows]
 

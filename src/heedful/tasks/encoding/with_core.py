@@ -1,4 +1,4 @@
-"""What the engine computes for the pipelines of an encoder."""
+"""What heedful's engine computes for an encoder's pipelines."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class CoreEncoder:
         self.model = model
 
     def pooled(self, rows: Rows, pooling: Pooling | None, batch_size: int) -> list[NDArray[np.float32]]:
-        """Each text as a whole, D."""
+        """Each text as one vector, D."""
         chosen = POOLINGS[pooling or self.model.config.pooling]
         found = self._encode(rows, chosen, head=False, width=self.model.config.width)
         return [each[0] for each in found]
 
     def logits(self, rows: Rows, batch_size: int) -> list[NDArray[np.float32]]:
-        """The answer of the head to each text, V or T V."""
+        """The head's answer to each text, V or T V."""
         config = self.model.config
         of_texts = config.head == "classes"
         widths = {"masked": config.vocabulary_size, "none": config.width}

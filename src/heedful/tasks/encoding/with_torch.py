@@ -1,4 +1,4 @@
-"""What torch computes for the pipelines of an encoder."""
+"""What torch computes for an encoder's pipelines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.settings.encoder_only import Pooling
 from heedful.tasks.encoding.seam import Rows
 from heedful.text.framing import Framed
 
-# With fewer texts, torch's kernels would take other ways, and give other last bits.
+# With fewer texts, torch's kernels would take other paths, and give other last bits.
 FEWEST_TEXTS = 4
 
 # From ids B T, lengths B and segments B T to a result for each row.
@@ -26,13 +26,13 @@ Compute = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class TorchEncoder:
-    """Computes framed texts in batches of one padded length each, on all cores."""
+    """Computes framed texts on all cores, in batches that each have one padded length."""
 
     def __init__(self, model: EncoderOnly) -> None:
         self.model = model
 
     def pooled(self, rows: Rows, pooling: Pooling | None, batch_size: int) -> list[NDArray[np.float32]]:
-        """Each text as a whole, D."""
+        """Each text as one vector, D."""
 
         def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> Tensor:
             hidden_BTD = self.model.hidden(ids_BT, lengths_B, segments_BT, always_mask=True)
@@ -41,7 +41,7 @@ class TorchEncoder:
         return self._run(rows, compute, batch_size)
 
     def logits(self, rows: Rows, batch_size: int) -> list[NDArray[np.float32]]:
-        """The answer of the head to each text, V or T V."""
+        """The head's answer to each text, V or T V."""
         of_texts = self.model.config.head == "classes"
 
         def compute(ids_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ class TorchEncoder:
     def _run(self, rows: Rows, compute: Compute, batch_size: int) -> list[NDArray[np.float32]]:
         """What `compute` gives for each row.
 
-        Rows of one batch all have the same padded length, which depends on their own lengths alone.
+        Rows of one batch all have the same padded length, which depends only on their own lengths.
         """
         buckets: dict[int, list[int]] = {}
         for index, row in enumerate(rows):

@@ -1,1 +1,1 @@
-"""Image classification: what an image shows."""
+"""Image classification: saying what an image shows."""

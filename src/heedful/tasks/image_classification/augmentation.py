@@ -16,10 +16,10 @@ from heedful.splitmix import GOLDEN_GAMMA, mix
 
 @dataclass(frozen=True)
 class AugmentationConfig:
-    """How far images are shifted (a share of their size; the edge is repeated), whether every second one is
-    flipped from left to right, and the probability that a rectangle of an image is erased.
+    """How far images are shifted (a share of their size; the edge is repeated), whether half of them are flipped
+    left to right, and the probability that a rectangle of an image is erased.
 
-    Where `flip` is not given, images with colours are flipped, and grey ones, which often show writing, are not.
+    If `flip` is not given, colour images are flipped, and grey ones, which often show writing, are not.
     """
 
     shift: float = 0.125
@@ -35,12 +35,12 @@ class AugmentationConfig:
         return channels > 1 if self.flip is None else self.flip
 
 
-# Numbers that the changes of an image are made from: two shifts, a flip, an erasure and its rectangle.
+# Random numbers for the changes of one image: two shifts, a flip, an erasure and its rectangle.
 _DRAWS = 8
 
 
 def uniform_numbers(seed: int, keys: NDArray[np.integer], count: int) -> NDArray[np.float64]:
-    """For each key so many numbers from [0, 1), which depend on nothing but the seed and the key (SplitMix64)."""
+    """`count` numbers from [0, 1) for each key, which depend only on the seed and the key (SplitMix64)."""
     places: Any = keys.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
     mixed = mix(places * GOLDEN_GAMMA + np.uint64((seed + 1) * 0xD1B54A32D192ED03 % 2**64))
     return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
@@ -54,11 +54,11 @@ class Augmentation:
         self.flips = config.flips(channels)
 
     def draw(self, keys: NDArray[np.integer]) -> Tensor:
-        """The numbers of some images, each of which has a key of its own in each epoch."""
+        """The numbers of some images, each of which has its own key in each epoch."""
         return torch.from_numpy(uniform_numbers(self.seed, keys, _DRAWS)).float()
 
     def move(self, pixels: Tensor, draws: Tensor) -> Tensor:
-        """Shift and flip bytes B C ... H W; all frames of a video alike."""
+        """Shift and flip bytes B C ... H W, all frames of a video in the same way."""
         height, width = pixels.shape[-2:]
         rows_BH = self._shifted(height, draws[:, 0])
         columns_BW = self._shifted(width, draws[:, 1])
@@ -74,7 +74,7 @@ class Augmentation:
         return (torch.arange(length) + offsets_B1).clamp(0, length - 1)
 
     def erase(self, pixels: Tensor, draws: Tensor) -> Tensor:
-        """Set a rectangle, of a fifth to a half of height and width, of some normalised images to the mean."""
+        """In some normalised images, set a rectangle, of a fifth to a half of height and width, to the mean."""
         if not self.config.erase:
             return pixels
         inside = []

@@ -19,7 +19,7 @@ from heedful.tasks.image_classification.files import LabelledImage, LabelledImag
 from heedful.tasks.image_classification.images import has_colour, or_reason, plain_image, read_image, scaled_pixels
 
 FORMAT = 2
-# Images that are decoded side by side, and of which the statistics are taken at a time.
+# How many images are decoded side by side, or counted at a time for the statistics.
 _TOGETHER = 256
 
 Images = NDArray[np.uint8]
@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageShape:
-    """What all images are made alike to: height, width, and one channel or three."""
+    """What all images are converted to: height, width, and one channel or three."""
 
     size: tuple[int, int]
     channels: int
@@ -46,7 +46,7 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class PreparedImages:
-    """Images that are ready, the names of their classes, and what is known of them."""
+    """Prepared images, the names of their classes, and what is known about them."""
 
     set: ImageSet
     labels: tuple[str, ...]
@@ -59,7 +59,7 @@ class PreparedImages:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the images."""
+        """What is known about the images."""
         return self.folder.facts
 
     @property
@@ -74,7 +74,7 @@ class PreparedImages:
 
 
 def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, total: int) -> ImageShape:
-    """The median height and width, and colour if any image has some, by the images' headers."""
+    """The median height and width, and colour if any image has it, according to the images' headers."""
     sizes, colour = [], False
     for number, each in enumerate(images, 1):
         progress("looking at images", number, total)
@@ -82,7 +82,7 @@ def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, 
             with read_image(each.image) as image:
                 sizes.append(image.size[::-1])
                 colour = colour or has_colour(image)
-        except Exception:  # of any kind; it will be listed when it is to be decoded
+        except Exception:  # of any kind; the image will be reported when it is decoded
             continue
     if not sizes:
         raise UserError(f"none of the {total:,} images can be read")
@@ -98,7 +98,7 @@ def prepare_images(
     progress: OnProgress | None = None,
     expected: Expected | None = None,
 ) -> PreparedImages:
-    """Prepare images in a folder, or open what lies there if it came from the same content and shape."""
+    """Prepare images in a folder, or open what is there if it came from the same content and shape."""
     throttled = ThrottledProgress(progress)
     sources = [train] if valid is None else [train, valid]
     files = [file for source in sources for file in source.files]
@@ -135,7 +135,7 @@ def _make(
                 report.hit("no image", "left out", file=str(stranger), reason=reason)
             for each, pixels, digest in decoded(source, shape, report, pool):
                 out.write(pixels.tobytes())
-                # The validation images may lack a class, so that theirs are numbered otherwise.
+                # The validation images may lack a class, so their classes may be numbered differently.
                 classes.append(sources[0].labels.index(source.labels[each.label]))
                 hashes.append(digest)
                 progress("decoding images", len(classes) + report.hits()["unreadable"], total)
@@ -163,9 +163,9 @@ def _make(
 def decoded(
     source: Iterable[LabelledImage], shape: ImageShape, report: DataReport, pool: ThreadPoolExecutor
 ) -> Iterator[tuple[LabelledImage, Images, bytes]]:
-    """Every image that can be decoded, in order, its pixels, and a hash of them; the others are noted.
+    """Every image that can be decoded, in order, its pixels, and a hash of them; the others are reported.
 
-    The hash is of the pixels before they are scaled: at every resolution the same images are held out.
+    The hash is of the pixels before scaling, so the same images are held out at every resolution.
     """
 
     def decode(each: LabelledImage) -> tuple[Images, bytes]:
@@ -174,7 +174,7 @@ def decoded(
 
     images = iter(source)
     while some := list(islice(images, _TOGETHER)):
-        # Threads help with files; an array is scaled in less time than it takes to hand it over.
+        # Threads help with files; an array is scaled in less time than it takes to hand it to a thread.
         run = map if isinstance(some[0].image, np.ndarray) else pool.map
         results = run(lambda each: or_reason(lambda: decode(each)), some)
         for each, result in zip(some, results, strict=True):
@@ -194,5 +194,5 @@ def pixel_statistics(images: Images, indices: Numbers) -> tuple[list[float], lis
     shares, levels = counts / counts.sum(1, keepdims=True), np.arange(256) / 255
     mean = shares @ levels
     deviation = np.sqrt(np.maximum(0.0, shares @ levels**2 - mean**2))
-    # Images that are all alike must not be divided by zero.
+    # Not zero even if all pixels are equal: pixels are divided by it.
     return mean.tolist(), np.maximum(deviation, 1 / 255).tolist()

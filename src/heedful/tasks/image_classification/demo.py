@@ -73,7 +73,7 @@ class VisionDemoResult:
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> VisionDemoResult:
     """Draw shapes, train on most of them, and classify the others, and larger ones."""
-    seconds(budget)  # what is wrong is to be noticed before the last demo is removed
+    seconds(budget)  # an error must be noticed before the last demo is removed
     folder = fresh_folder(out)
     _save(folder, TRAINING_IMAGES, seed)
     settings = {**SETTINGS, "training": {**SETTINGS["training"], "limit": {"budget": budget}}}
@@ -133,7 +133,7 @@ def show(console: Console, result: VisionDemoResult, folder: str) -> None:
 
 
 def _panel(example: ShapeExample) -> Panel:
-    """An image as shades of characters, every second row of it, with its label below."""
+    """Every second row of an image, its shades as characters, with its label below."""
     grey = example.image.mean(2)
     scaled = (grey - grey.min()) / max(1.0, float(np.ptp(grey))) * (len(SHADES) - 1)
     rows = ["".join(SHADES[round(float(value))] for value in row) for row in scaled[::2]]

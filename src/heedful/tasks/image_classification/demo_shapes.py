@@ -13,7 +13,7 @@ Drawing = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
 
 
 def _polygon(corners: int, inner: float, turn: float = 0.0) -> Drawing:
-    """A star of this many corners; an inner radius of that of the chord makes it a polygon."""
+    """A star with this many corners; it is a polygon if the inner radius is the distance to the middle of an edge."""
     step = np.pi / corners
 
     def inside(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
@@ -27,7 +27,7 @@ def _polygon(corners: int, inner: float, turn: float = 0.0) -> Drawing:
     return inside
 
 
-# What is inside of a shape of radius 1 around the origin; y grows downwards.
+# What is inside a shape of radius 1 around the origin; y grows downwards.
 SHAPES: dict[str, Drawing] = {
     "circle": lambda x, y: np.hypot(x, y) <= 0.85,
     "cross": lambda x, y: (np.minimum(abs(x), abs(y)) <= 0.27) & (np.maximum(abs(x), abs(y)) <= 0.9),
@@ -39,7 +39,7 @@ SHAPES: dict[str, Drawing] = {
 
 
 def draw_shapes(count: int, seed: int, size: int = 32) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """So many images N H W 3, and the number of each one's class in the order of SHAPES."""
+    """`count` images, N H W 3, and the number of each one's class in the order of SHAPES."""
     random = np.random.Generator(np.random.PCG64(seed))
     classes = random.integers(len(SHAPES), size=count)
     names = list(SHAPES)
@@ -47,11 +47,11 @@ def draw_shapes(count: int, seed: int, size: int = 32) -> tuple[NDArray[np.uint8
 
 
 def _draw(name: str, random: Any, size: int) -> NDArray[np.uint8]:
-    """A shape, slightly turned, on a ground of another brightness, with noise over all."""
+    """A shape, slightly rotated, on a background of another brightness, with noise all over."""
     radius = random.uniform(0.3, 0.45) * size
     centre = random.uniform(radius, size - radius, 2)
     turn = random.uniform(-0.2, 0.2)
-    # Four points a pixel, whose mean makes the edges smooth.
+    # Four points per pixel, whose mean makes the edges smooth.
     places = (np.arange(2 * size) + 0.5) / 2
     x, y = (places[None] - centre[0]) / radius, (places[:, None] - centre[1]) / radius
     turned = x * np.cos(turn) + y * np.sin(turn), y * np.cos(turn) - x * np.sin(turn)

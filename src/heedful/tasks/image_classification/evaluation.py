@@ -27,7 +27,7 @@ def evaluate_images(
     resolution: int | tuple[int, int] | None,
     remark: Callable[[str, str], None],
 ) -> tuple[LabelEvaluation, float]:
-    """The scores of images, and the seconds that they took; `remark` receives those that cannot be read."""
+    """The scores of images, and the seconds they took; `remark` receives those that cannot be read."""
     numbers = LabelNumbers(classifier.labels)
     size, channels = classifier.size(resolution), classifier.model.config.channels
     scaling = classifier.scaling(size)

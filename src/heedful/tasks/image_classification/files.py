@@ -34,18 +34,18 @@ class LabelledImages(Protocol):
 
     @property
     def layout(self) -> list[str]:
-        """What besides the files' contents matters: where the images of a folder lie."""
+        """What matters besides the files' contents: where the images of a folder are."""
 
     @property
     def strangers(self) -> dict[Path, str]:
-        """Files that are passed over, and why."""
+        """Files that are skipped, and why."""
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[LabelledImage]: ...
 
 
-# Folders that systems leave beside those of a user, as they do hidden ones: with copies, or with no images at all.
+# Folders that systems leave beside a user's, like hidden ones: they hold copies, or no images at all.
 SYSTEM_FOLDERS = ("__MACOSX", "@eaDir")
 NO_IMAGE, IN_SYSTEM_FOLDER = "its name does not end as that of an image that is read", "its folder is a hidden one"
 
@@ -56,7 +56,7 @@ def _is_of_system(folder: str) -> bool:
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """The images in the sub-folders of a folder; a sub-folder's name is the label of all that is in it."""
+    """The images in the sub-folders of a folder; a sub-folder's name is the label of everything in it."""
 
     path: Path
     labels: tuple[str, ...]
@@ -65,7 +65,7 @@ class ImageFolder:
 
     @classmethod
     def open(cls, name: str) -> "ImageFolder":
-        """List a folder's images; without classes it is a UserError."""
+        """List a folder's images; a folder without classes is a UserError."""
         path = Path(name)
         if not path.is_dir():
             raise UserError(f"there is no folder {path}: --images takes a folder with a sub-folder for each class")
@@ -85,7 +85,7 @@ class ImageFolder:
 
     @property
     def layout(self) -> list[str]:
-        """Where each file lies."""
+        """Where each file is."""
         return [file.relative_to(self.path).as_posix() for file in self.files]
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class ImageFolder:
 
 @dataclass(frozen=True)
 class IdxImages:
-    """Images and their labels in a pair of idx files; the labels are numbers from 0 on."""
+    """Images and their labels in a pair of idx files; the labels are numbers from 0 up."""
 
     images: IdxFile
     numbers: NDArray[np.uint8]
@@ -108,7 +108,7 @@ class IdxImages:
 
     @classmethod
     def open(cls, images: str, labels: str) -> "IdxImages":
-        """Read the headers and the labels; what does not go together is a UserError."""
+        """Read the headers and the labels; files that do not go together are a UserError."""
         paths = [Path(images), Path(labels)]
         for path in paths:
             if not path.is_file():
@@ -132,12 +132,12 @@ class IdxImages:
 
     @property
     def layout(self) -> list[str]:
-        """All that matters is in the files."""
+        """Everything that matters is in the files."""
         return []
 
     @property
     def strangers(self) -> dict[Path, str]:
-        """Nothing is passed over."""
+        """Nothing is skipped."""
         return {}
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Arrays of bytes in the idx format, in which MNIST comes: plain, or packed as .gz or .xz."""
+"""Arrays of bytes in the idx format, the format of MNIST: plain, or packed as .gz or .xz."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.text.text_files import unpacked_bytes
 
 UNSIGNED_BYTES = 8
-# By the first bytes of a packed file, how many times its size it can unpack to at most.
+# By the first bytes of a packed file, the most times its size that it can unpack to.
 _BEST_PACKING = {b"\x1f\x8b": 1_100, b"\xfd7": 10_000}
 
 
@@ -48,7 +48,7 @@ class IdxFile:
             raise self._other_size()
 
     def items(self) -> Iterator[NDArray[np.uint8]]:
-        """The arrays along the first axis, of which few are in memory at a time."""
+        """The arrays along the first axis, only a few of which are in memory at a time."""
         shape = self.shape[1:]
         size, left = math.prod(shape), self.shape[0]
         skip, rest = 4 + 4 * len(self.shape), bytearray()

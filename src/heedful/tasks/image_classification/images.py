@@ -1,4 +1,4 @@
-"""One image, in whatever form it comes, as an array of bytes of some size."""
+"""One image, in whatever form it comes, as an array of bytes of a given size."""
 
 import warnings
 from collections.abc import Callable
@@ -13,31 +13,31 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from heedful.config import shown
 from heedful.errors import UserError
 
-# Pixels of an image: a small file may unpack to a huge one.
+# The most pixels of an image: a small file may unpack to a huge one.
 MOST_PIXELS = 2**25
 # Formats of images; Pillow reads some others by starting programs.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 _ROWS_TOGETHER = 256
 # What Pillow calls the images of a JPEG file that holds several.
 _JPEG_SERIES = "MPO"
-# One thread at a time reads a header: what warnings are shown is set for all of them.
+# Only one thread at a time reads a header: warning filters apply to all threads.
 _HEADERS = Lock()
 
 T = TypeVar("T")
 ImageInput = str | Path | NDArray[Any] | Image.Image
 
-# Modes of Pillow without colour; the last ones have 16 bits or more.
+# Pillow's modes without colour; the last ones have 16 bits or more.
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16L", "I;16B", "I;16N")
 
 
-# An image that is longer has too little to show when its shorter side is as long as asked for.
+# A longer image would show too little once its shorter side is scaled to the length asked for.
 LONGEST_RATIO = 100
 
 
 class Scaling(NamedTuple):
-    """How an image gets its size: by a filter, and perhaps made larger before its middle is cut out.
+    """How an image gets its size: with a filter, and perhaps made larger before its middle is cut out.
 
-    `before_cut` is a height and a width, or the length of the shorter side alone.
+    `before_cut` is a height and a width, or only the length of the shorter side.
     """
 
     filter: str = "bilinear"
@@ -60,12 +60,12 @@ BILINEAR = Scaling()
 
 
 def image_endings() -> frozenset[str]:
-    """How the names of files end that hold images of the formats that are read."""
+    """The endings of file names for the image formats that are read."""
     return frozenset(ending for ending, name in Image.registered_extensions().items() if name in FORMATS)
 
 
 def read_image(image: ImageInput | BinaryIO) -> Image.Image:
-    """An image that is opened but, if it is a file, not yet decoded; another format or too many pixels are errors."""
+    """An opened image, not yet decoded if it is a file; other formats and too many pixels are errors."""
     opened = _opened(image)
     reason = None
     if opened.format not in (None, *FORMATS, _JPEG_SERIES):
@@ -90,7 +90,7 @@ def _opened(image: ImageInput | BinaryIO) -> Image.Image:
         return Image.fromarray(image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image)
     try:
         with _HEADERS, warnings.catch_warnings():
-            # Pillow's own limit is another one; beyond twice of it, it raises in place of warning.
+            # Pillow has a limit of its own; beyond twice that, it raises instead of warning.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             return Image.open(image, formats=FORMATS)
     except Image.DecompressionBombError:
@@ -100,17 +100,17 @@ def _opened(image: ImageInput | BinaryIO) -> Image.Image:
 
 
 def has_colour(image: Image.Image) -> bool:
-    """Whether an image may hold colours, as far as its header says."""
+    """Whether an image may hold colours, judging by its header."""
     return image.mode not in GREY_MODES
 
 
 def plain_image(image: ImageInput, channels: int) -> Image.Image:
-    """The image in its own size, turned as its camera says, with 1 channel (grey) or 3; what is transparent is white.
+    """The image in its own size, turned as its camera says, with 1 channel (grey) or 3; transparency becomes white.
 
     Raises whatever Pillow raises if the image cannot be decoded.
     """
     with read_image(image) as opened:
-        # Only where it is needed: the function copies every image, and the largest ones take a lot of memory.
+        # Only where it is needed: the function copies every image, and large ones take a lot of memory.
         turned = opened.getexif().get(ExifTags.Base.Orientation, 1) != 1
         plain = ImageOps.exif_transpose(opened) if turned else opened
         if plain.mode.startswith("I"):
@@ -122,7 +122,7 @@ def plain_image(image: ImageInput, channels: int) -> Image.Image:
 
 
 def _on_white(image: Image.Image, mode: str) -> Image.Image:
-    """A transparent image on white, some rows at a time: what lies between the two forms takes little memory."""
+    """A transparent image on white, some rows at a time, so the intermediate forms take little memory."""
     result = Image.new(mode, image.size)
     for top in range(0, image.height, _ROWS_TOGETHER):
         rows = image.crop((0, top, image.width, min(top + _ROWS_TOGETHER, image.height))).convert("RGBA")
@@ -143,7 +143,7 @@ def scaled_pixels(plain: Image.Image, size: tuple[int, int], scaling: Scaling = 
 
 
 def or_reason(decode: Callable[[], T]) -> T | str:
-    """What is decoded, or in a few words why it cannot be had."""
+    """What `decode` returns, or the reason in a few words if it fails."""
     try:
         return decode()
     except MemoryError:
@@ -157,7 +157,7 @@ def or_reason(decode: Callable[[], T]) -> T | str:
 def decode_image(
     image: ImageInput, size: tuple[int, int], channels: int, scaling: Scaling = BILINEAR
 ) -> NDArray[np.uint8] | str:
-    """The image as C H W, or in a few words why it cannot be had."""
+    """The image as C H W, or the reason in a few words if it cannot be decoded."""
     return or_reason(lambda: scaled_pixels(plain_image(image, channels), size, scaling))
 
 

@@ -26,12 +26,12 @@ from heedful.tasks.job import Choice
 from heedful.tasks.starting_model import StartingModel
 from heedful.tasks.task import LearningSettings
 
-# Images that are no larger stay as they are; others are made as large as those of the published models.
+# Images no larger than this keep their size; others are scaled to that of the published models.
 SMALL_IMAGE = 64
 USUAL_SIZE = (224, 224)
-# A tenth of what suits random weights, times the width: those that know something already are to change slowly.
+# A tenth of what suits random weights, since trained ones should change slowly. To be divided by the width.
 FINE_TUNING_RATE = 0.0256
-# Presets by their width: whichever comes nearest to a model to start from tells how it is trained.
+# Presets by width: the one nearest to the model to start from says how it is trained.
 WIDTHS = {96: "vision_tiny", 192: "vit_tiny_16", 384: "vit_small_16", 768: "vit_base_16", 1024: "vit_large_16"}
 
 
@@ -76,7 +76,7 @@ class ImageData:
         return StartingModel(self.start_from, self.families) if self.start_from else None
 
     def base_settings(self) -> dict[str, Any]:
-        """For a model to start from, a learning rate for weights that are not random; else the preset's are good."""
+        """For a model to start from, a learning rate for weights that are not random; else nothing."""
         start = self._starting_model()
         if start is None:
             return {}
@@ -103,7 +103,7 @@ class ImageData:
     def prepare(
         self, folder: Path, model_settings: dict[str, Any], progress: OnProgress, expected: Expected | None
     ) -> PreparedImageJob:
-        """Decode the images, made alike in size."""
+        """Decode the images, all scaled to one size."""
         train, valid = self._sources()
         start = self._starting_model()
         base = start.config if start else None
@@ -134,7 +134,7 @@ class ImageData:
         return replace(typical, size=scaled if patch else USUAL_SIZE)
 
     def start(self, model: nn.Module) -> None:
-        """Copy the weights of the model to start from, if there is one; a head of other classes stays fresh."""
+        """Copy the weights of the model to start from, if any; a head for another number of classes stays fresh."""
         start = self._starting_model()
         if start:
             assert isinstance(model, Vision)
@@ -143,7 +143,7 @@ class ImageData:
 
 @dataclass(frozen=True)
 class PreparedImageJob:
-    """Images that are ready to be learned from."""
+    """Images that are ready to learn from."""
 
     data: PreparedImages
     shape: ImageShape
@@ -161,7 +161,7 @@ class PreparedImageJob:
 
     @property
     def messages(self) -> list[str]:
-        """What was left out, and what of another model cannot be used."""
+        """What was left out, and what part of the model to start from cannot be used."""
         if self.base is None:
             return [*self.data.messages, *warning_of_few(len(self.data.set.train), "images")]
         if self.base.model.num_classes == len(self.data.labels):
@@ -171,7 +171,7 @@ class PreparedImageJob:
 
     @property
     def num_tokens(self) -> int:
-        """Patches of the training images, of the usual size where the model is not known yet."""
+        """Patches of the training images, of the usual size if the model is not known yet."""
         small = max(self.shape.size) <= SMALL_IMAGE
         patch = self.model_settings.get("patch_size") or ((4, 4) if small else (16, 16))
         return len(self.data.set.train) * VisionConfig(self.shape.size, tuple(patch)).length
@@ -186,7 +186,7 @@ class PreparedImageJob:
         return "vit_small_16" if device.type != "cpu" and len(self.data.set.train) >= 100_000 else "vit_tiny_16"
 
     def complete(self, settings: VisionConfig) -> VisionConfig:
-        """The settings, or those of the model to start from, with what the images say."""
+        """The settings, or those of the model to start from, completed from the images."""
         pixels = PixelConfig(tuple(self.data.facts["mean"]), tuple(self.data.facts["deviation"]))
         if self.base:
             settings = from_dict(VisionConfig, self.model_settings, "model")
@@ -199,11 +199,11 @@ class PreparedImageJob:
             channels=self.shape.channels,
             num_classes=len(self.data.labels),
             pixels=pixels,
-            scaling=ScalingConfig(),  # that of the training images, whatever the model to start from had
+            scaling=ScalingConfig(),  # as the training images are scaled, whatever the model to start from used
         )
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
         height, width = self.shape.size
         colour = "grey" if self.shape.channels == 1 else "colour"
         held_out = "given images" if self.has_valid_files else "by content hash"
@@ -225,7 +225,7 @@ class PreparedImageJob:
         return ImageTask(model, self.data.set, self.augmentation, learning, self.data.labels.__getitem__)
 
     def model_config(self, family: str, settings: VisionConfig) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
         return ModelConfig(family, "image_classifier", settings, labels=self.data.labels, has_tokenizer=False)
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:

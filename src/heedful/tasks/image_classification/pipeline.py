@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SingleImage = str | Path | Image.Image | NDArray[Any]
 EXPECTED = "a file name, an array or an image of Pillow, or several in a list"
-# Each of them attends to all: an image of 4096 x 4096 pixels in patches of 16 x 16 has as many.
+# Each patch attends to all; an image of 4096 x 4096 pixels in patches of 16 x 16 has this many.
 MOST_PATCHES = 2**16
 
 
@@ -68,9 +68,9 @@ class ImageClassifier(Traceable):
     def classify(
         self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
     ) -> Classification | list[Classification]:
-        """What images show, or one image: file names, arrays H W or H W C of bytes, or Pillow images.
+        """What one or several images show: file names, arrays H W or H W C of bytes, or Pillow images.
 
-        They are resized to the size in training, or to `resolution`: height and width, or one number for both.
+        They are resized to the training size, or to `resolution`: height and width, or one number for both.
         """
         if _is_one(images):
             return next(self.stream([images], resolution))
@@ -90,7 +90,7 @@ class ImageClassifier(Traceable):
 
     @needs_torch("looking into attention")
     def attention(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> AttentionMaps:
-        """What the model attends to in an image, made as large as `classify` would make it."""
+        """What the model attends to in an image, scaled as `classify` would scale it."""
         from heedful.tasks.image_classification.attention import image_attention
 
         size = self.size(resolution)
@@ -98,14 +98,14 @@ class ImageClassifier(Traceable):
 
     @needs_torch("tracing a model")
     def trace(self, image: ImageInput, resolution: int | tuple[int, int] | None = None) -> Trace:
-        """Every tensor that the model computes of an image, made as large as `classify` would make it, by name."""
+        """Every tensor that the model computes of an image, by name; it is scaled as `classify` would scale it."""
         from heedful.tasks.image_classification.tracing import image_trace
 
         size = self.size(resolution)
         return image_trace(self, load_image(image, size, self.model.config.channels, self.scaling(size)))
 
     def size(self, resolution: int | tuple[int, int] | None) -> tuple[int, int]:
-        """The height and width that images are made to."""
+        """The height and width that images are scaled to."""
         if resolution is None:
             height, width = self.model.config.image_size
             return height, width
@@ -127,7 +127,7 @@ class ImageClassifier(Traceable):
         return height, width
 
     def scaling(self, size: tuple[int, int]) -> Scaling:
-        """How images are made to that height and width."""
+        """How images are scaled to that height and width."""
         own = self.model.config.scaling
         return Scaling(own.filter, own.at(size, self.model.config.image_size))
 
@@ -141,7 +141,7 @@ class ImageClassifier(Traceable):
 
 
 def _is_one(images: SingleImage | Iterable[ImageInput]) -> TypeGuard[SingleImage]:
-    """Whether it is one image: of arrays H W, or H W C with as many channels as images have; N H W are several."""
+    """Whether it is one image: an array H W, or H W C with 1, 3 or 4 channels, is one; N H W are several."""
     if isinstance(images, np.ndarray):
         return images.ndim == 2 or (images.ndim == 3 and images.shape[2] in (1, 3, 4))
     return isinstance(images, str | Path | Image.Image)

@@ -1,4 +1,4 @@
-"""What a classifier of images asks of whatever computes."""
+"""What a classifier of images requires of whatever computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ImageComputation(Protocol):
     def probabilities(self, images: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.float32]]:
         """The probabilities of all classes, image by image; images are bytes C H W, all of one size.
 
-        What is not a number is a UserError. No more images are drawn than are computed soon.
+        A result that is not finite is a UserError. Images are drawn only shortly before they are computed.
         """
 
 

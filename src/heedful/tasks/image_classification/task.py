@@ -21,13 +21,13 @@ from heedful.tasks.image_classification.data import ImageSet
 from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, summarise_answers, unrelated_loss
 
-# All attention weights of an image are in memory at once when it is looked at.
+# All attention weights of an image are in memory at once when a model reads it as an example.
 MOST_PATCHES = 600
 
 
 @dataclass(frozen=True)
 class ImageBatch:
-    """Normalised images (or videos) B C H W, their classes, and how many tokens each of them is."""
+    """Normalised images (or videos) B C H W, their classes, and the number of tokens per image."""
 
     pixels: Tensor
     classes_B: Tensor
@@ -46,7 +46,7 @@ class ImageBatch:
     num_real = num_tokens
 
     def halves(self) -> list[ImageBatch]:
-        """The batch in two parts, or by itself if it is of one image."""
+        """The batch in two parts, or unsplit if it is of one image."""
         if len(self.classes_B) == 1:
             return [self]
         parts = zip(self.pixels.chunk(2), self.classes_B.chunk(2), strict=True)
@@ -87,7 +87,7 @@ class ImageTask:
 
     @property
     def largest_loss(self) -> float:
-        """Four times the loss of guessing all classes alike, and room for a bad start with few classes."""
+        """Four times the loss of a uniform guess, plus room for a bad start with few classes."""
         return 10.0 + 4.0 * math.log(self.head.out_features)
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
@@ -116,7 +116,7 @@ class ImageTask:
         return output_cross_entropy(model.output, hidden_BD, batch.classes_B, self.settings.label_smoothing)
 
     def validate(self) -> Validation:
-        """The loss, the accuracy and the F1 score over all held-out images, as they are."""
+        """The loss, the accuracy and the F1 score over all held-out images, without augmentation."""
         valid = self.data.valid
 
         def measure(places: Indices) -> tuple[float, NDArray[np.int64], NDArray[np.float64]]:
@@ -145,7 +145,7 @@ class ImageTask:
         return self._batch(pixels, places)
 
     def read_examples(self, model: Vision) -> Iterator[None]:
-        """Let a model look at a few held-out images, one at a time, unless they are of very many patches."""
+        """Let a model read a few held-out images, one at a time, unless they have very many patches."""
         if self.length <= MOST_PATCHES:
             for place in self.data.valid[:EXAMPLES_TO_READ]:
                 model.hidden(self._held_out(np.array([place])).pixels)

@@ -1,4 +1,4 @@
-"""Every tensor of an image that is looked at, and computing one image at a time with a model that is patched."""
+"""Every tensor that a model computes of an image, and computing one image at a time with a patched model."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _explain(pipeline: Any, images: list[str], options: Options) -> list[bytes]:
 
 
 def _resolution(pipeline: Any, options: Options) -> tuple[int, int] | None:
-    """The height and width that images are made to, if not to those of the training."""
+    """The height and width that images are scaled to, if not those of the training."""
     given = options["resolution"]
     if given is None:
         return None
@@ -50,7 +50,7 @@ def _resolution(pipeline: Any, options: Options) -> tuple[int, int] | None:
 
 
 def open_image(encoded: str) -> Image.Image:
-    """An image that came as base64, perhaps as a data: URL; nothing in it is taken for a path."""
+    """An image that came as base64, perhaps as a data: URL; nothing in it is treated as a path."""
     if encoded.startswith("data:"):
         encoded = encoded.partition(",")[2]
     try:

@@ -18,7 +18,7 @@ from heedful.models.evaluation_mode import evaluation_mode
 from heedful.models.vision import Vision, normalise
 from heedful.settings.patch_grid import patch_grid
 
-# Patches that are computed at a time.
+# How many patches are computed at a time.
 TOKENS_PER_BATCH = 8192
 # With fewer images, torch's CPU kernels give other last bits (see docs/architecture.md).
 FEWEST_IMAGES = 4

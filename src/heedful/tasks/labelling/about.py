@@ -1,4 +1,4 @@
-"""What the tasks of labelling declare."""
+"""What the labelling tasks declare."""
 
 from heedful.tasks.declaration import ENCODING, FROM, ROWS, Demo, Evaluation, Option, TaskDeclaration, Training, Verb
 

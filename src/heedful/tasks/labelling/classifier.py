@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SingleTextWarning(TextWarning):
-    """A single text was labelled by a model that has seen pairs only."""
+    """A single text was labelled by a model that has seen only pairs."""
 
 
 class Classifier(Encoder):
@@ -48,7 +48,7 @@ class Classifier(Encoder):
     def classify(
         self, texts: Text | Iterable[Text], *, batch_size: int = DEFAULT_BATCH_SIZE
     ) -> Classification | list[Classification]:
-        """Label texts, in order, or one text; a pair is a tuple, and a blank text has no label."""
+        """Label one text, or several in order; a pair is a tuple, and a blank text gets no label."""
         given = texts_or_pairs_as_list(texts)
         if not self.takes_pairs and any(isinstance(text, tuple) for text in given):
             number = next(number for number, text in enumerate(given, 1) if isinstance(text, tuple))

@@ -1,4 +1,4 @@
-"""From files of labelled texts to token ids and label numbers, encoded once and used again."""
+"""From files of labelled texts to token ids and label numbers, encoded once and reused."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -29,15 +29,15 @@ from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
 
 FORMAT = 1
-# The label of a token that has none: special tokens, and all subwords of a word but its first.
+# The label of tokens that have none: special tokens, and all subwords of a word but its first.
 NO_LABEL = -1
-# Examples that are encoded at a time.
+# How many examples are encoded at a time.
 _TOGETHER = 512
 
 
 @dataclass(frozen=True)
 class LabelledExamples:
-    """Framed ids, the number of them that belong to the first text, and one label per text, or one per token."""
+    """Framed ids, how many of them belong to the first text, and one label per text or per token."""
 
     ids: Ragged
     labels: Ragged
@@ -88,7 +88,7 @@ class PreparedLabels:
             *facts["read_as"],
             *self.folder.hits_in_words("lines that were changed or left out", facts["hits"]),
             *warning_of_few(len(self.train.ids), "examples"),
-            *facts.get("warnings", []),  # which data that an older version prepared does not have
+            *facts.get("warnings", []),  # missing from data that an older version prepared
         ]
 
 
@@ -108,7 +108,7 @@ def prepare_labels(
     progress: OnProgress | None = None,
     expected: Expected | None = None,
 ) -> PreparedLabels:
-    """Prepare labelled texts in a folder, or open what lies there if it came from the same content and options."""
+    """Prepare labelled texts in a folder, or open what is there if it came from the same content and options."""
     throttled = ThrottledProgress(progress)
     corpora = [train] if valid is None else [train, valid]
     files = [file for corpus in corpora for file in corpus.files]
@@ -123,7 +123,7 @@ def prepare_labels(
 
 
 def _warning_of_unseen(labels: list[str]) -> list[str]:
-    """All texts that bear a label may be held out, where few do, or all that do are the same."""
+    """A line on labels whose texts are all held out, as happens if they are few, or all the same."""
     return [f"labels without any example to train on: {listed(labels)}"] if labels else []
 
 
@@ -136,13 +136,13 @@ def _open(prepared: PreparedFolder) -> PreparedLabels:
 
 
 class _LabelPreparation:
-    """One preparation, in the folder that its files go to."""
+    """One preparation, in the folder that receives its files."""
 
     def __init__(self, folder: Path, options: LabelOptions, report: DataReport, progress: ThrottledProgress) -> None:
         self.folder, self.options, self.report, self.progress = folder, options, report, progress
 
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
-        """Read the examples twice, first to know them and then to encode them; give the facts."""
+        """Read the examples twice, first to survey them and then to encode them; return the facts."""
         keys, labels, labelled, characters = self._survey(corpora[0])
         doubts = warning_of_swapped_columns(labels, labelled, corpora[0])
         held_out = set(held_out_keys(keys, SHARE).tolist()) if len(corpora) == 1 else set[int]()
@@ -219,7 +219,7 @@ class _LabelPreparation:
 
 
 class _Rows(NamedTuple):
-    """What becomes of one example: (ids, first length, labels) per row, and whether it was too long for the model."""
+    """One example as rows of (ids, first length, labels), and whether it was too long for the model."""
 
     rows: list[tuple[list[int], int, list[int]]]
     shortened: bool
@@ -283,6 +283,6 @@ class _LabelWriter:
 
 
 def _key(example: LabelledExample) -> int:
-    """A hash of the texts alone: those that are alike go the same way, whatever their labels."""
+    """A hash of the texts alone: equal texts go the same way, whatever their labels."""
     content: Iterable[bytes] = (text.encode("utf-8", "replace") for text in example.texts)
     return int.from_bytes(content_digest(b"\t".join(content)), "little")

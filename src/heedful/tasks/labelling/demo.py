@@ -25,7 +25,7 @@ from heedful.training.run import RunObserver, train
 from heedful.training.run_config import RunConfig
 
 WHAT = "phrases in eight languages, generated from the Unicode CLDR: which language is each in?"
-# Near relatives, so that there is something to learn; English is the eighth.
+# Closely related, so that there is something to learn; English is the eighth.
 LANGUAGES = ("cs", "da", "de", "es", "nl", "pt", "sv")
 PHRASES = 8000
 UNSEEN = 1000
@@ -52,7 +52,7 @@ class ClassifierDemoResult:
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> ClassifierDemoResult:
     """Generate phrases, train on most of them, and classify the others."""
-    seconds(budget)  # what is wrong is to be noticed before the last demo is removed
+    seconds(budget)  # an error must be noticed before the last demo is removed
     phrases = labelled_phrases(seed)
     folder = fresh_folder(out)
     for name, part in (("test", phrases[:UNSEEN]), ("train", phrases[UNSEEN:])):
@@ -74,13 +74,13 @@ def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> Classi
 
 
 def labelled_phrases(seed: int) -> list[tuple[str, str]]:
-    """Phrases with their languages, by turns; what two languages write alike is left out."""
+    """Phrases with their languages, in turn; what two languages write alike is left out."""
     written = {language: generate_pairs(language, PHRASES, seed) for language in LANGUAGES}
     columns = [("en", [english for english, _ in written[LANGUAGES[0]]])]
     columns += [(language, [translation for _, translation in pairs]) for language, pairs in written.items()]
     phrases: dict[str, str] = {}
     for number, row in enumerate(zip(*(texts for _, texts in columns), strict=True)):
-        # Each value in one language only: the model shall learn how it is written, not what it is.
+        # Each value in one language only: the model should learn how it is written, not what it is.
         place = number % len(columns)
         if row.count(row[place]) == 1:
             phrases[row[place]] = columns[place][0]

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from heedful.tasks.classification_metrics import EntityEvaluation, averages, named_scores, scores
 
 OUTSIDE = "O"
-# B begins an entity, I is inside, E ends one of several words, S is one of a single word. After each of them: what
-# ends the entity, if its type goes on. What does not go on with an entity begins one.
+# B begins an entity, I is inside one, E ends one of several words, S is one of a single word. _ENDS has, for each of
+# them, the tags that end the entity even if the type stays the same. A tag that does not continue an entity begins one.
 _TAG = re.compile("([BIES])(?:-(.+))?")
 _ENDS = {"B": "BSO", "I": "BSO", "E": "BIESO", "S": "BIESO"}
 
 
 class Entity(NamedTuple):
-    """Some words of a sentence, from `start` up to but without `end`, and their type."""
+    """Some words of a sentence, from `start` up to but not including `end`, and their type."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ def are_entity_tags(tags: Iterable[str]) -> bool:
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities of a sentence by its tags (IOB1, IOB2, BIOES); tags that do not fit together are read leniently."""
+    """The entities of a sentence by its tags (IOB1, IOB2, BIOES); inconsistent tags are read leniently."""
     found: list[Entity] = []
     start, before, kind_before = 0, OUTSIDE, ""
     inside = False
@@ -48,7 +48,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def entity_evaluation(wanted: Iterable[Sequence[str]], answered: Iterable[Sequence[str]]) -> EntityEvaluation:
-    """The scores of the tags of some sentences."""
+    """The entity scores of the tags of some sentences."""
     right: Counter[str] = Counter()
     there: Counter[str] = Counter()
     said: Counter[str] = Counter()

@@ -33,7 +33,7 @@ def evaluate_labels(
     encoding: str | None = None,
     row_options: RowOptions = RECOGNISED,
 ) -> LabelEvaluation:
-    """Label the texts of some files and compare with their labels; `remark` receives odd lines."""
+    """Label the texts of some files and compare with their own labels; `remark` receives remarks on odd lines."""
     is_tagger = isinstance(pipeline, Tagger)
     with tempfile.TemporaryDirectory() as spool_folder:
         unit: LabelUnit = "word" if is_tagger else "text"
@@ -68,7 +68,7 @@ def evaluate_labels(
 
 
 def _answers(pipeline: Classifier | Tagger, examples: list[LabelledExample], batch_size: int) -> list[list[str]]:
-    """The labels that are found for each example."""
+    """The labels found for each example."""
     if isinstance(pipeline, Tagger):
         tagged = pipeline.tag([example.texts for example in examples], batch_size=batch_size)
         return [[word.tag for word in sentence] for sentence in tagged]

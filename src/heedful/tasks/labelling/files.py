@@ -21,7 +21,7 @@ from heedful.text.wanted_columns import LABELLED_TEXTS, TAGGED_WORDS, WantedColu
 
 LabelUnit = Literal["text", "word"]
 
-# Stands between the documents of the files of CoNLL, as if it were a word.
+# Stands between the documents of CoNLL files, as if it were a word.
 DOCUMENT_MARK = "-DOCSTART-"
 
 RULES = {
@@ -43,7 +43,7 @@ RULES = {
 
 
 class LabelledExample(NamedTuple):
-    """One or two texts with their label, or the words of a sentence with the tag of each; and where they stand."""
+    """One or two texts with their label, or the words of a sentence with the tag of each; and where they are."""
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
@@ -78,7 +78,7 @@ class LabelledFiles:
         return _WANTED[self.unit]
 
     def unusual_layouts(self) -> dict[str, RowLayout]:
-        """How files are laid out that are not TSV as usual."""
+        """The layouts of the files that are not the usual TSV."""
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
@@ -141,7 +141,7 @@ def _columns(
     on_warning: OnWarning | None,
     blank_lines: bool = False,
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number and the clean columns of each row that is kept; none for a blank line, if asked."""
+    """The number and the clean columns of each row that is kept; with `blank_lines`, a blank line has no columns."""
 
     def hit(rule: str, number: int, action: str = "changed") -> None:
         if on_hit:
@@ -171,7 +171,7 @@ def _columns(
 
 
 def label_numbers(example: LabelledExample, numbers: dict[str, int]) -> list[int]:
-    """The numbers of an example's labels; one that is not known is an error that says where it stands."""
+    """The numbers of an example's labels; an unknown label is an error that says where it is."""
     for label in example.labels:
         if label not in numbers:
             raise UserError(

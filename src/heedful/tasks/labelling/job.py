@@ -30,7 +30,7 @@ from heedful.text.text_files import expand_files
 
 
 class LabelKind(NamedTuple):
-    """What a label belongs to, the head that answers with it, and the task that this is."""
+    """What a label belongs to, the head that predicts it, and the name of the task."""
 
     unit: LabelUnit
     head: Head
@@ -108,7 +108,7 @@ class TaggerData(LabelData):
 
 @dataclass(frozen=True)
 class PreparedLabelJob(PreparedTextJob):
-    """Labelled texts that are ready to be learned from."""
+    """Labelled texts that are ready to learn from."""
 
     data: PreparedLabels
     kind: LabelKind
@@ -152,7 +152,7 @@ class PreparedLabelJob(PreparedTextJob):
         )
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
         data = self.data
         what = "texts" if self.kind.unit == "text" else "sentences"
         held_out = "given files" if self.has_valid_files else "by content hash"
@@ -172,7 +172,7 @@ class PreparedLabelJob(PreparedTextJob):
         return EncoderTask(model, train, valid, learning, self.data.labels.__getitem__)
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
         pairs_only = self.data.train.has_only_pairs
         return ModelConfig(family, self.kind.task, settings, labels=self.data.labels, pairs_only=pairs_only)
 

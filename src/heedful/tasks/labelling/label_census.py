@@ -1,9 +1,9 @@
-"""Counts the lines of fastText that have several labels, of which a classifier can learn only one."""
+"""Counts the lines of fastText files that have several labels, of which a classifier can learn only one."""
 
 from heedful.errors import UserError
 
 MARK = "__label__"
-# A greater share of such lines means that the file is one of texts with several labels.
+# A greater share of such lines means that the texts of the file have several labels.
 MOST_SEVERAL = 0.01
 
 
@@ -16,7 +16,7 @@ class LabelCensus:
         self._first = ""
 
     def is_single(self, label: str, text: str, line: int) -> bool:
-        """Whether the label is the only one of its line."""
+        """Whether the label is the only one on its line."""
         self._lines += 1
         if not label.startswith(MARK) or not any(word.startswith(MARK) for word in text.split()):
             return True

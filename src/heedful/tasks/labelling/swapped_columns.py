@@ -1,4 +1,4 @@
-"""What is said where so many labels occur that they look like the texts themselves, or like the numbers of the rows."""
+"""Warns when there are so many labels that they look like the texts themselves, or like row numbers."""
 
 from collections.abc import Sequence
 
@@ -6,18 +6,18 @@ from heedful.errors import UserError
 from heedful.tasks.labelling.files import LabelledFiles
 from heedful.text.column_kinds import are_numbers, by_column, first_rows, likely_columns
 
-# Of fewer, most may have a label of their own.
+# Among fewer texts or words, most may well have a label of their own.
 FEWEST_LABELLED = 20
-# More labels than this share of what is labelled are not labels.
+# If there are more labels than this share of what is labelled, they are hardly labels.
 LARGEST_SHARE = 0.5
-# More numbers than this share, each the label of one text, are not learned from.
+# If more than this share of what is labelled has a number of its own as label, nothing can be learned.
 MOST_NUMBERS = 0.9
 
 
 def warning_of_swapped_columns(labels: Sequence[str], labelled: int, corpus: LabelledFiles) -> list[str]:
-    """A line that asks whether the columns of a file are swapped, if it has that many labels for its texts or words.
+    """A line that asks whether the columns of a file are swapped, if it has too many labels for its texts or words.
 
-    Labels that are nearly all numbers of their own are a UserError.
+    Labels that are nearly all distinct numbers are a UserError.
     """
     if labelled < FEWEST_LABELLED or len(labels) <= LARGEST_SHARE * labelled:
         return []
@@ -34,10 +34,10 @@ def warning_of_swapped_columns(labels: Sequence[str], labelled: int, corpus: Lab
 
 
 def _advice(name: str, corpus: LabelledFiles) -> str:
-    """Which columns to choose, by what the first rows hold."""
+    """Which columns to choose, judging by the first rows."""
     layout = corpus.layouts[0]
     columns = by_column(first_rows(corpus.files[0], layout)[1:])  # the first one may be a header
-    # Of JSON objects, only the columns that are read have a place.
+    # In JSON objects, only the columns that are read have a place.
     likely = [
         layout.columns[place] if layout.kind == "json" else place for place in likely_columns(columns, corpus.wanted)
     ]

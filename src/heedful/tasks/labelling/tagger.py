@@ -43,7 +43,7 @@ class Tagger(Encoder):
     def tag(
         self, sentences: str | Iterable[str | Sequence[str]], *, batch_size: int = DEFAULT_BATCH_SIZE
     ) -> list[TaggedWord] | list[list[TaggedWord]]:
-        """Tag the words of sentences, in order, or those of one text; a sentence may be a list of words.
+        """Tag the words of one text, or of several sentences in order; a sentence may be a list of words.
 
         A sentence that is longer than the model can take is read in pieces.
         """
@@ -64,7 +64,7 @@ class Tagger(Encoder):
         return tagged[0] if isinstance(sentences, str) else tagged
 
     def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
-        """A sentence, and how each word is tagged, at its first subword."""
+        """A sentence, and how each word is tagged, which happens at its first subword."""
         from heedful.tasks.encoding.attention import Predicted
 
         if target is not None or isinstance(text, tuple):
@@ -89,7 +89,7 @@ class Tagger(Encoder):
 
 
 def _words(sentence: str | Sequence[str], number: int) -> list[str]:
-    """The words of a sentence, the number of which is that."""
+    """The words of sentence `number`."""
     if isinstance(sentence, str):
         return clean_text(sentence).split()
     name = f"sentence {number} of sentences"

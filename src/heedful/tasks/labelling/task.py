@@ -1,4 +1,4 @@
-"""Labelled texts as batches: one label a text for classification, one a word for tagging."""
+"""Labelled texts as batches: one label per text for classification, one per word for tagging."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def text_attention(pipeline: LanguageModel, text: str) -> AttentionMaps:
-    """The maps of all layers; every token is predicted from those before it, and what follows the last is guessed.
+    """The maps of all layers; every token is predicted from those before it, and so is the one after the last.
 
-    XLNet predicts by its query stream, whose positions stand at the places of the predicted tokens.
+    XLNet predicts with its query stream, whose positions are those of the predicted tokens.
     """
     model, name = torch_network(pipeline), pipeline.tokenizer.token_text
     tokens = pipeline.tokenizer.encode(text)

@@ -1,4 +1,4 @@
-"""From text files to one long row of token ids, every document between two end tokens."""
+"""From text files to one long row of token ids, with every document between two end tokens."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ TokenizerKind = Literal["subwords", "characters"]
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 
 FORMAT = 1
-# Characters that the subwords are learned from, taken evenly from all of the text.
+# How many characters the subwords are learned from, taken evenly from all of the text.
 SAMPLED_CHARACTERS = 20_000_000
-# Characters that are encoded at a time.
+# How many characters are encoded at a time.
 _TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True)
 class TextOptions:
-    """The choices in preparing text; without a vocabulary size it is chosen from the amount of text."""
+    """The choices in preparing text; if no vocabulary size is given, it is chosen by the amount of text."""
 
     tokenizer: TokenizerKind = "subwords"
     vocabulary_size: int | None = None
@@ -56,7 +56,7 @@ class PreparedText:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of the text."""
+        """What is known about the text."""
         return self.folder.facts
 
     @property
@@ -78,7 +78,7 @@ def prepare_text(
     expected: Expected | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> PreparedText:
-    """Prepare text in a folder, or open what lies there if it came from the same content and options."""
+    """Prepare text in a folder, or open what is there if it came from the same content and options."""
     throttled = ThrottledProgress(progress)
     corpora = [train] if valid is None else [train, valid]
     files = [file for corpus in corpora for file in corpus.files]
@@ -158,7 +158,7 @@ class _Split:
     held_out_by: str
 
     def parts(self) -> Iterator[tuple[TextPart, bool]]:
-        """All of its text, each part with whether it is held out."""
+        """All of its text in parts, each with a flag that says whether it is held out."""
         return self.hold_out(self.corpus.parts(None))
 
 
@@ -199,7 +199,7 @@ class _TokenWriter:
         self._write([tokenizer.special_tokens.end])
 
     def add(self, part: TextPart) -> None:
-        """Take in a part of a document."""
+        """Add a part of a document."""
         self._waiting.append(part)
         self.characters += len(part.text)
         self.bytes += len(part.text.encode("utf-8", "replace"))
@@ -222,13 +222,13 @@ class _TokenWriter:
         self._file.write(array.tobytes())
 
     def end(self) -> None:
-        """Write what is left of a corpus; a document whose end went elsewhere ends here."""
+        """Write the rest of a corpus; a document whose end went to the other file ends here."""
         self._flush()
         if self._open:
             self._write([self._tokenizer.special_tokens.end])
             self._open = False
 
     def close(self) -> None:
-        """Write what is left, after which the file is complete."""
+        """Write the rest and complete the file."""
         self.end()
         self._file.close()

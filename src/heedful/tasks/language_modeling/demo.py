@@ -1,4 +1,4 @@
-"""The language-model demo: the Python language reference, which every Python brings along as its help texts."""
+"""The language-model demo: the Python language reference, which comes with every Python as its help texts."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class LanguageDemoResult:
 
     @property
     def learned(self) -> bool:
-        """Whether the training was long enough for the text to be more than frequent subwords in any order."""
+        """Whether the training was long enough for the text to be more than frequent subwords in random order."""
         return self.score.bits_per_byte < 3.0
 
 
 def run_demo(out: Path, budget: str, seed: int, observer: RunObserver) -> LanguageDemoResult:
     """Learn from most of the help texts, measure on the others, and write some text."""
-    seconds(budget)  # what is wrong is to be noticed before the last demo is removed
+    seconds(budget)  # an error must be noticed before the last demo is removed
     folder = fresh_folder(out)
     held_out = []
     for number, (name, text) in enumerate(sorted(topics.items())):

@@ -36,7 +36,7 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
 
 
 def _lines(patterns: Sequence[str], remark: Remark, encoding: str | None) -> list[str]:
-    """The lines of text files that are not blank, cleaned as for training."""
+    """The non-blank lines of text files, cleaned as for training."""
 
     def tell(rule: str, action: str, *, file: str, line: int) -> None:
         remark(f"line {line} of {file} was {action}: {rule}")

@@ -1,7 +1,7 @@
-"""Generating text, also beyond the model's context.
+"""Generating text, even beyond the model's context.
 
-A prompt that fills the context is cut to its last tokens, half a context of them; and when the text that was
-generated has filled the context, it goes on from its own last half.
+A prompt that fills the context is cut to its last tokens, half a context of them. When the generated text has
+filled the context, it continues from its own last half.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from heedful.tasks.language_modeling.text_stream import TextStream
 from heedful.tasks.remarks import TextWarning
 from heedful.text.tokenizer import Tokenizer
 
-# What needs torch is imported where a model computes.
+# Whatever needs torch is imported where a model computes.
 if TYPE_CHECKING:
     from heedful.models.decoder_only import DecoderOnly
     from heedful.models.xlnet import XLNet
 
-# Random numbers go by the number of the sample, plus this times the number of times that the context was full.
+# Random numbers are drawn by the number of the sample plus this times the number of its earlier requests.
 ROUND = 2**32
 MOST_AT_A_TIME = 64
-# Tokens of a text, more than there are in any book; and texts for a prompt, all of which are held until the last ends.
+# Tokens of a text: more than any book has. Texts per prompt: all of them are held until the last one ends.
 MOST_GENERATED = 1_000_000
 MOST_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """How text is generated: at temperature 0 always the likeliest token, else drawn at random.
+    """How text is generated: at temperature 0 always the likeliest token, else tokens drawn at random.
 
     It ends after `max_tokens` tokens, at the end of the document, or before a stop string.
     """
@@ -72,13 +72,13 @@ class GenerationOptions:
             raise UserError(f"stop is {shown(self.stop)}, but must be texts: give them in a tuple")
         if "" in self.stop:
             raise UserError("stop holds an empty text, which would end before anything: leave it out")
-        # Checked by whoever takes them; at temperature 0 they have no use, but must still be right.
+        # These check the values; at temperature 0 they are not used, but must still be valid.
         SamplingOptions(self.temperature or 1.0, self.top_k, self.top_p, self.seed)
         assert self.search  # checks the rules against repetition
 
     @property
     def search(self) -> DecodingOptions:
-        """How tokens are chosen; the seed and the number of tokens are those of each request."""
+        """How tokens are chosen; the seed and the number of tokens come with each request."""
         sampling = None
         if self.temperature > 0:
             sampling = SamplingOptions(self.temperature, self.top_k, self.top_p)
@@ -106,11 +106,11 @@ class Language:
 
     @property
     def context(self) -> int | None:
-        """The most tokens that the model can see at a time, if its positions set a limit."""
+        """The most tokens that the model can see at once, if its positions set a limit."""
         return None if self.model.longest_target(0) is None else self.model.max_length
 
     def prompt_ids(self, prompt: str, index: int = 0) -> list[int]:
-        """The ids of the prompt of that index, or the last of them, with a warning, if it fills the context."""
+        """The ids of the prompt with that index, or only the last of them, with a warning, if it fills the context."""
         ids, context = self.tokenizer.encode(prompt), self.context
         if context is None or len(ids) < context:
             return ids
@@ -121,9 +121,9 @@ class Language:
 
 
 class Sample:
-    """One text under way: what it is made of, and what is asked of decoding next.
+    """One text in progress: its tokens so far, and the next request to decoding.
 
-    `number` tells it from the other samples of the same seed.
+    `number` distinguishes it from the other samples with the same seed.
     """
 
     def __init__(self, language: Language, prompt: Sequence[int], options: GenerationOptions, number: int = 0) -> None:
@@ -134,18 +134,18 @@ class Sample:
         self.over = False
 
     def request(self, index: int) -> Request:
-        """What is to be decoded next, until the text is over or the context full."""
+        """What is to be decoded next, until the text is over or the context is full."""
         context = self.language.context
         if context is not None and len(self.tokens) >= context:
             self.tokens = self.tokens[-(context // 2) :]
-        # A model without a limit of its own would make room for all of them at once.
+        # A model without a limit of its own would reserve room for all of them at once.
         most = min(self.options.max_tokens - self.generated, MOST_TOKENS)
         draw = (self.options.seed, self.number + self.rounds * ROUND)
         self.rounds += 1
         return Request(index, self.tokens[:], max_length=most, draw=draw)
 
     def take(self, token: int) -> str:
-        """Take in a token; gives the text that is certain now, and knows whether it is `over`."""
+        """Add a token; returns the text that is now certain, and sets `over` if it was the last."""
         self.tokens.append(token)
         self.generated += 1
         piece = self.stream.add(token)
@@ -153,7 +153,7 @@ class Sample:
         return piece
 
     def end(self, hypotheses: Sequence[Hypothesis]) -> None:
-        """Take in the end of a request: that of the text, or only that of the context."""
+        """Note the end of a request: the end of the text, or only of the context."""
         self.over = self.over or any(each.finished for each in hypotheses)
 
 
@@ -181,13 +181,13 @@ class Generation:
                 yield index, rest
 
     def _round(self) -> Iterator[tuple[int, str]]:
-        """Go on with all samples, until the context is full."""
+        """Continue all samples until the context is full."""
         from heedful.decoding.run import decode_stepwise
 
         requests = [sample.request(index) for index, sample in enumerate(self.samples) if not sample.over]
         steps = decode_stepwise(self.model, requests, self.options.search, MOST_AT_A_TIME, self._watch)
         while True:
-            with one_thread(), flushed_denormals():  # and not while others have the turn
+            with one_thread(), flushed_denormals():  # but not while the caller's code runs
                 results = next(steps, None)
             if results is None:
                 return
@@ -197,7 +197,7 @@ class Generation:
             self.pieces.clear()
 
     def _watch(self, progress: SentenceProgress) -> bool:
-        """Take in a token of a sample, and say whether it goes on."""
+        """Add a token to a sample, and return whether it continues."""
         sample = self.samples[progress.index]
         piece = sample.take(progress.last[0])
         if piece:

@@ -30,8 +30,8 @@ from heedful.text.document_unit import DocumentUnit
 class TextData(PlainTextJob):
     """The text to learn from, and the text to measure on; a document is a file, or a line.
 
-    `from_model` is a model folder to start from, whose vocabulary takes the place of `tokenizer`. With `weights`, every
-    name or pattern in `text` is a separate corpus, and the corpora are mixed in these proportions.
+    `from_model` is a model folder to start from, whose vocabulary replaces `tokenizer`. With `weights`, every name or
+    pattern in `text` is a separate corpus, and the corpora are mixed in these proportions.
     """
 
     learned_by: ClassVar = ("decoder_only", "xlnet")
@@ -45,7 +45,7 @@ class TextData(PlainTextJob):
     weights: tuple[float, ...] | None = None
 
     def check(self) -> None:
-        """Raise a UserError for files that are missing, and for weights that do not go with them."""
+        """Raise a UserError for missing files, and for weights that do not match them."""
         super().check()
         self.mixed()
 
@@ -73,7 +73,7 @@ class TextData(PlainTextJob):
 
 @dataclass(frozen=True)
 class PreparedLanguageJob(PreparedPlainTextJob):
-    """Text that is ready to be learned from."""
+    """Text that is ready to learn from."""
 
     what: ClassVar = "A language model"
 
@@ -109,7 +109,7 @@ class PreparedLanguageJob(PreparedPlainTextJob):
         return replace(settings, vocabulary_size=tokenizer.vocabulary_size, special_tokens=tokenizer.special_tokens)
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
         of_characters = self.kind == "characters"
         mixture = self.mixed.of_tokens() if self.mixed else None
         text, *others = self.text_choices(
@@ -123,10 +123,10 @@ class PreparedLanguageJob(PreparedPlainTextJob):
         return self.text_card(config, name, scores, mixed)
 
     def task(self, model: Any, learning: LearningSettings) -> Task[Any]:
-        """Language modelling, as the training loop sees it: in the plain order, or in all of them."""
+        """Language modelling, as the training loop sees it: from left to right, or in any order."""
         task = LanguageTask(model, self.data, model.config.width, learning, self.mixed)
         return PermutationTask(model, task) if isinstance(model, XLNet) else task
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
         return ModelConfig(family, "language_model", settings, document=self.document)

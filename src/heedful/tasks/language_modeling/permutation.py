@@ -20,11 +20,11 @@ from heedful.tasks.task import Indices, Validation
 
 @dataclass(frozen=True)
 class PermutationBatch:
-    """Segments of text, the text before them, and the order in which each is read.
+    """Segments of text, the text before each, and the order in which each is read.
 
-    The tokens `ids_BT` stand at places 0 .. T - 1 of a segment, and those to be predicted, `labels_BP`, at some of the
-    places 1 .. T. Place p comes `ranks_BX[p]`-th; place 0 is the first, and T, which nothing sees, the last.
-    `documents_BS` numbers the documents of the memory and of the segment; what lies before the text is of document -1.
+    The tokens `ids_BT` are at places 0 .. T - 1 of a segment, and those to be predicted, `labels_BP`, at some of the
+    places 1 .. T. Place p comes `ranks_BX[p]`-th; place 0 is first, and T, which nothing sees, is last.
+    `documents_BS` numbers the documents of the memory and of the segment; places before the text get -1.
     """
 
     ids_BT: Tensor
@@ -47,7 +47,7 @@ class PermutationBatch:
     num_real = num_tokens
 
     def halves(self) -> list[PermutationBatch]:
-        """The batch in two parts, or by itself if it is of one segment."""
+        """The batch in two parts, or unsplit if it is of one segment."""
         if len(self.ids_BT) == 1:
             return [self]
         parts = zip(*(tensor.chunk(2) for tensor in vars(self).values()), strict=True)
@@ -58,7 +58,7 @@ class PermutationBatch:
         return PermutationBatch(*(tensor.to(device) for tensor in vars(self).values()))
 
     def masks(self) -> tuple[Tensor, Tensor]:
-        """B 1 T S: what the contents and the queries see; both see the memory of their document."""
+        """B 1 T S: what the contents and the queries see; both see the memory of their own document."""
         memory = self.memory_BM.shape[1]
         contents_BT, queries_BT = self.ranks_BX[:, :-1], self.ranks_BX[:, 1:]
         same_document = self.documents_BS[:, memory:, None] == self.documents_BS[:, None]
@@ -69,7 +69,7 @@ class PermutationBatch:
 
 
 def draw_ranks(length: int, left_to_right: float, seed: Sequence[int]) -> NDArray[np.int64]:
-    """When each of the places 0 .. length is read: in the plain order with some probability, else in a random one."""
+    """When each of the places 0 .. length is read: left to right with probability `left_to_right`, else at random."""
     random = np.random.PCG64(seed)
     ranks = np.arange(length + 1)
     if random.random_raw() >= left_to_right * 2**64:
@@ -80,9 +80,9 @@ def draw_ranks(length: int, left_to_right: float, seed: Sequence[int]) -> NDArra
 def permutation_loss(
     model: XLNet, batch: PermutationBatch, label_smoothing: float, causal: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The loss summed over the predicted tokens, with and without label smoothing; `causal` if all orders are plain.
+    """The loss summed over the predicted tokens, with and without label smoothing; `causal` if all is left to right.
 
-    The memory is read again, without gradient, so that a step depends on nothing but its batch.
+    The memory is read again, without gradient, so that a step depends only on its batch.
     """
     memory = batch.memory_BM.shape[1]
     memories = model.remember(batch.memory_BM, batch.documents_BS[:, :memory]) if memory else None
@@ -96,9 +96,9 @@ def permutation_loss(
 class PermutationTask:
     """A text, and the model that learns to predict its tokens in any order.
 
-    Of every segment the end of its order is predicted. A share of the segments is read in the plain order: it is one
-    of very many, and would else hardly ever be learned, but it is the one in which text is scored and generated.
-    A causal model can learn no other order.
+    In every segment, the last places of its order are predicted. A share of the segments is read from left to right:
+    that is one order of very many, and would otherwise hardly ever be learned, but it is the one in which text is
+    scored and generated. A causal model can learn no other order.
     """
 
     def __init__(self, model: XLNet, language: LanguageTask) -> None:
@@ -117,7 +117,7 @@ class PermutationTask:
 
     @property
     def unit(self) -> str:
-        """Tokens that are predicted; the others of a segment are given."""
+        """Tokens that are predicted; the other tokens of a segment are given."""
         return "predicted tokens"
 
     @property
@@ -127,11 +127,11 @@ class PermutationTask:
 
     @property
     def largest_loss(self) -> float:
-        """Four times the loss of guessing all tokens alike."""
+        """Four times the loss of a uniform guess."""
         return self.language.largest_loss
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
-        """Segments that cover the text, numbered through all epochs, since each epoch reads them in other orders."""
+        """Segments that cover the text, numbered across epochs, since each epoch reads them in other orders."""
         starts = windows_of_epoch(len(self.train), self.language.mixed, self.length, self.settings, epoch)
         return [epoch * len(self.train) + each for each in starts]
 
@@ -141,7 +141,7 @@ class PermutationTask:
         epochs, starts = np.divmod(indices, len(self.train))
         seeds = [[self.settings.seed, int(epoch), int(start)] for epoch, start in zip(epochs, starts, strict=True)]
         ranks_BX = np.stack([draw_ranks(self.length, self.left_to_right, seed) for seed in seeds])
-        # The last of the order, in the order of the text; place 0 is given.
+        # The last places of the reading order, sorted by place; place 0 is given.
         places_BP = np.sort(1 + np.argsort(ranks_BX[:, 1:], axis=1)[:, -self.num_predicted :], axis=1)
         offsets_BX = starts[:, None] + np.arange(-self.memory, self.length + 1)
         rows_BX = self.train[np.maximum(offsets_BX, 0)].astype(np.int64)

@@ -21,7 +21,7 @@ from heedful.tasks.language_modeling.seam import TextComputation, text_computati
 from heedful.tasks.tracing import Traceable
 from heedful.text.tokenizer import Tokenizer
 
-# What needs torch is imported where a model computes.
+# Whatever needs torch is imported where a model computes.
 if TYPE_CHECKING:
     from heedful.inspection.trace.trace import Trace
     from heedful.models.decoder_only import DecoderOnly
@@ -43,7 +43,7 @@ class TextScore:
 
     @property
     def bits_per_byte(self) -> float:
-        """Comparable between models of different vocabularies."""
+        """Comparable between models with different vocabularies."""
         return self.loss * self.tokens / math.log(2) / self.bytes
 
 
@@ -77,9 +77,9 @@ class LanguageModel(Traceable):
     def generate(
         self, prompts: str | Sequence[str], options: GenerationOptions | None = None, *, first_index: int = 0
     ) -> list[str] | list[list[str]]:
-        """For each prompt, or for one, the texts that continue it, as many as `options.samples`.
+        """For one prompt, or for each of several, `options.samples` texts that continue it.
 
-        `first_index` is the number of the first prompt in a longer series: texts are drawn by seed and number.
+        `first_index` is the number of the first prompt in a longer series: samples are drawn by seed and number.
         """
         options = _generation_options(options)
         texts = texts_as_list(prompts, "prompts")
@@ -113,7 +113,7 @@ class LanguageModel(Traceable):
         return text_trace(self, one_text(text) + one_text(target or "", "target"))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
-        """How well the model predicts texts, the end of each included, in windows of its context without overlap."""
+        """How well the model predicts texts, including the end of each, in windows of its context without overlap."""
         documents = texts_as_list(texts)
         end = self.model.special_tokens.end
         ids = np.array([end, *(token for text in documents for token in [*self.tokenizer.encode(text), end])])

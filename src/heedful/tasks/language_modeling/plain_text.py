@@ -1,4 +1,4 @@
-"""What jobs share that learn a language from plain text, whichever tokens of it they guess."""
+"""What jobs that learn a language from plain text share, whichever tokens they guess."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.text.text_files import expand_files
 
 
 class PlainTextJob(TextJob):
-    """A job on the text of some files, with that of others to measure on."""
+    """A job on the text of some files, with others to measure on."""
 
     files: ClassVar = ("text", "valid_text", "from_model")
     read_from_names: ClassVar = ()
@@ -40,7 +40,7 @@ class PlainTextJob(TextJob):
         expand_files(self.text + self.valid_text)
 
     def documents(self, spooled: Path) -> tuple[Documents, Documents | None]:
-        """The documents to learn from, and those to measure on, if they are given; `spooled` is for what is piped."""
+        """The documents to learn from, and those to measure on, if given; piped input is copied to `spooled`."""
         train = Documents.from_files(self.text, self.document, spooled / "train", self.encoding)
         if not self.valid_text:
             return train, None
@@ -48,7 +48,7 @@ class PlainTextJob(TextJob):
 
 
 class PreparedPlainTextJob(PreparedTextJob):
-    """Plain text that is ready to be learned from; `what` learns from it, in words."""
+    """Plain text that is ready to learn from; `what` names the model that learns from it."""
 
     what: ClassVar[str]
 
@@ -60,7 +60,7 @@ class PreparedPlainTextJob(PreparedTextJob):
         return len(self.data.train)
 
     def text_choices(self, held_out_by: str, vocabulary: str = OWN_VOCABULARY) -> list[Choice]:
-        """What is known of the text."""
+        """What is known about the text."""
         facts = self.data.facts
         return [
             Choice("training text", f"{facts['characters']:,} characters", f"{self.num_tokens:,} tokens"),
@@ -73,7 +73,7 @@ class PreparedPlainTextJob(PreparedTextJob):
         return self.text_card(config, name, scores)
 
     def text_card(self, config: ModelConfig, name: str, scores: dict[str, float], more: str = "") -> str:
-        """The same, with more to say of the text."""
+        """The same, with `more` added to the details."""
         learned_from = f"{self.data.facts['characters']:,} characters of text"
         details = f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}.{more}"
         return trained_card(config, name, self.what, learned_from, details, scores)

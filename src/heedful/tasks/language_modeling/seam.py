@@ -1,4 +1,4 @@
-"""What a language model's pipeline asks of whatever computes, apart from decoding."""
+"""What a language model's pipeline requires of whatever computes, apart from decoding."""
 
 from __future__ import annotations
 

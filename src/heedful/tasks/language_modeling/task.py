@@ -24,7 +24,7 @@ from heedful.tasks.task import Indices, LearningSettings, Validation
 from heedful.tasks.validation_signs import EXAMPLES_TO_READ, LONGEST_EXAMPLE, Answers, summarise_answers
 
 Ids = NDArray[np.integer]
-# Of the example in a validation.
+# Tokens of the prompt, and of its continuation, in the example of a validation.
 SHOWN_TOKENS = 30
 
 
@@ -40,7 +40,7 @@ class CausalModel(DecodingModel, Protocol):
 
 @dataclass(frozen=True)
 class LanguageBatch:
-    """Windows of text: the model reads `ids_BT` and is to answer `labels_BT`; rows of several documents number them."""
+    """Windows of text: the model reads `ids_BT` and predicts `labels_BT`; `documents_BT` numbers several documents."""
 
     ids_BT: Tensor
     labels_BT: Tensor
@@ -54,7 +54,7 @@ class LanguageBatch:
     num_real = num_tokens = num_targets
 
     def halves(self) -> list[LanguageBatch]:
-        """The batch in two parts, or by itself if it is of one window."""
+        """The batch in two parts, or unsplit if it is of one window."""
         if len(self.ids_BT) == 1:
             return [self]
         documents = self.documents_BT
@@ -69,7 +69,7 @@ class LanguageBatch:
 
 
 def collate_windows(text: Ids, starts: Ids, length: int, end: int) -> LanguageBatch:
-    """The windows of `length` tokens that begin at some places of a text."""
+    """The windows of `length` tokens that begin at `starts` in a text."""
     rows_BX = torch.from_numpy(text[starts[:, None] + np.arange(length + 1)].astype(np.int64))
     ids_BT = rows_BX[:, :-1]
     # A document begins with the end token of the one before it.
@@ -117,7 +117,7 @@ class LanguageTask:
         self.pages = ResidentPages(self.train)
         self.length = min(model.max_length, len(self.train) - 1)
         if mixed:
-            mixed.counts(self.length)  # what is too short is refused before a run begins
+            mixed.counts(self.length)  # text that is too short is refused before a run begins
 
     @property
     def unit(self) -> str:
@@ -126,16 +126,16 @@ class LanguageTask:
 
     @property
     def validation_tokens(self) -> int:
-        """Those of the held-out text."""
+        """Tokens of the held-out text."""
         return len(self.data.valid)
 
     @property
     def largest_loss(self) -> float:
-        """Four times the loss of guessing all tokens alike."""
+        """Four times the loss of a uniform guess."""
         return 4.0 * math.log(self.model.output.out_features)
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
-        """Windows that cover the text, from another first place in each epoch, in random order."""
+        """Windows that cover the text, with a different start in each epoch, in random order."""
         return windows_of_epoch(len(self.train), self.mixed, self.length, self.settings, epoch)
 
     def collate(self, indices: Indices) -> LanguageBatch:

@@ -1,4 +1,4 @@
-"""Tokens to text as they come: no half characters, and nothing of a stop string."""
+"""Tokens to text as they come: no incomplete characters, and no part of a stop string."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from heedful.text.tokenizer import Tokenizer
 
-# No character of byte-level subwords is spread over more of them.
+# No character is spread over more byte-level subwords than this.
 LONGEST_CHARACTER = 4
 
 
 class TextStream:
-    """Gives the text of a growing row of tokens piece by piece, up to the first stop string."""
+    """Gives the text of a growing row of tokens, piece by piece, up to the first stop string."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
         self.tokenizer, self.stop = tokenizer, stop
@@ -20,7 +20,7 @@ class TextStream:
         self.stopped = False
 
     def add(self, token: int) -> str:
-        """Take in a token; gives the text that is certain now."""
+        """Add a token; returns the text that is now certain."""
         self.tokens.append(token)
         text = self.tokenizer.decode(self.tokens)
         if text.endswith("\ufffd") and len(self.tokens) < LONGEST_CHARACTER:
@@ -29,7 +29,7 @@ class TextStream:
         return self._release(text, final=False)
 
     def finish(self) -> str:
-        """What is left when no token comes any more."""
+        """What is left once there are no more tokens."""
         text = self.tokenizer.decode(self.tokens)
         self.tokens = []
         return self._release(text, final=True)

@@ -1,4 +1,4 @@
-"""Every tensor of a text that is read, and computing one window at a time with a model that is patched."""
+"""Every tensor that a model computes of a text, and computing one window at a time with a patched model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def text_trace(pipeline: LanguageModel, text: str) -> Trace:
 
 
 def next_logits(view: Any, prompt: list[int], ids_BT: Tensor) -> Tensor:
-    """The logits B V of what follows a prompt and each of some beginnings of its continuation."""
+    """The logits B V of what follows a prompt and each of several beginnings of its continuation."""
     prompt_BS = torch.tensor([prompt], dtype=torch.long, device=ids_BT.device).expand(len(ids_BT), -1)
     logits_BTV: Tensor = view.output(view.hidden(torch.cat([prompt_BS, ids_BT], dim=1)))
     return logits_BTV[:, -1]

@@ -1,4 +1,4 @@
-"""Windows of equal length that cover a text, or several texts in given shares, in a new random order each epoch."""
+"""Windows of equal length that cover a text, or several in given proportions, in a new random order each epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heedful.tasks.task import Indices, LearningSettings
 
 
 def shuffled_windows(num_tokens: int, length: int, settings: LearningSettings, epoch: int) -> EvenBatches:
-    """The starts of windows that cover a text, from another first place in each epoch, in random order, by batch."""
+    """The starts of windows that cover a text, from a different place in each epoch, in random order, by batch."""
     random = np.random.PCG64([settings.seed, epoch])
     spare = (num_tokens - 1) % length
     room = min(length, spare + length * ((num_tokens - 1) // length - 1) + 1)
@@ -27,7 +27,7 @@ def shuffled_windows(num_tokens: int, length: int, settings: LearningSettings, e
 
 @dataclass(frozen=True)
 class MixedTexts:
-    """Texts that lie one after the other, each up to one of `ends`, and are to be mixed by windows."""
+    """Texts stored one after the other, each up to one of `ends`, which are to be mixed by windows."""
 
     corpora: MixedCorpora
     ends: tuple[int, ...]
@@ -43,7 +43,7 @@ class MixedTexts:
         return [end - begin for begin, end in zip(self.begins, self.ends, strict=True)]
 
     def counts(self, length: int) -> list[int]:
-        """The windows of each text in one pass, wherever the first of them begins."""
+        """The number of windows of each text in one pass, wherever the first of them begins."""
         for name, size in zip(self.corpora.names, self.sizes, strict=True):
             if size <= length:
                 raise UserError(
@@ -57,7 +57,7 @@ class MixedTexts:
         return self.corpora.mixture(self.sizes)
 
     def shuffled_windows(self, length: int, settings: LearningSettings, epoch: int) -> EvenBatches:
-        """The starts of windows in the proportions of the mixture, from other first places in each epoch, by batch."""
+        """The starts of windows in the proportions of the mixture, from different places in each epoch, by batch."""
         random = np.random.PCG64([settings.seed, epoch])
         counts = self.counts(length)
         texts: list[Indices] = []
@@ -72,7 +72,7 @@ class MixedTexts:
 def windows_of_epoch(
     num_tokens: int, mixed: MixedTexts | None, length: int, settings: LearningSettings, epoch: int
 ) -> Sequence[Indices]:
-    """The batches of an epoch of a text, which may be several that are mixed."""
+    """The batches of an epoch, of one text or of several that are mixed."""
     if mixed:
         return mixed.shuffled_windows(length, settings, epoch)
     return shuffled_windows(num_tokens, length, settings, epoch)

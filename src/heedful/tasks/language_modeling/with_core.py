@@ -1,4 +1,4 @@
-"""What the engine computes for a language model's pipeline, apart from decoding."""
+"""What heedful's engine computes for a language model's pipeline, apart from decoding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CoreText:
         for start in range(0, len(ids) - 1, self.model.max_length):
             window = ids[start : start + self.model.max_length + 1]
             read = window[:-1]
-            # A document begins with the end token of the one before it, and sees nothing of that one.
+            # A document begins with the end token of the one before it, and sees nothing else of that one.
             begins = [0, *(np.flatnonzero(read[1:] == self.model.special_tokens.end) + 1).tolist(), len(read)]
             firsts += [[int(window[begin])] for begin in begins[:-1]]
             targets += [window[begin + 1 : end + 1].tolist() for begin, end in pairwise(begins)]

@@ -52,7 +52,7 @@ class MaskedTextData(PlainTextJob):
         tokenizer = start.tokenizer() if start else None
         if tokenizer and tokenizer.special_tokens.mask is None:
             raise UserError(f"the vocabulary of {self.from_model} has no mask token")
-        # Lines begin as words after a space do, so that texts to be classified look the same.
+        # A line begins like a word after a space, so that texts to be classified look the same.
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
         with spool_folder(folder) as spool:
             train, valid = self.documents(spool)
@@ -62,7 +62,7 @@ class MaskedTextData(PlainTextJob):
 
 @dataclass(frozen=True)
 class PreparedMaskedJob(PreparedPlainTextJob):
-    """Text that is ready to be learned from."""
+    """Text that is ready to learn from."""
 
     what: ClassVar = "A masked language model"
 
@@ -89,7 +89,7 @@ class PreparedMaskedJob(PreparedPlainTextJob):
         )
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
         given = "given files" if self.asked.valid_text else "the end of the text, or documents by their hash"
         return self.text_choices(given)
 
@@ -106,5 +106,5 @@ class PreparedMaskedJob(PreparedPlainTextJob):
         return EncoderTask(model, train, valid, learning, lambda token: tokenizer.decode([token]))
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
         return ModelConfig(family, "masked_language_model", settings, document=self.asked.document)

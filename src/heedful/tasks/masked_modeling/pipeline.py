@@ -22,13 +22,13 @@ from heedful.text.framing import Framed
 if TYPE_CHECKING:
     from heedful.tasks.encoding.attention import Predicted
 
-# How a text says that a word is hidden.
+# How a text marks a hidden word.
 MASK = "[MASK]"
 
 
 @dataclass(frozen=True)
 class Filling:
-    """A token that may stand in the place of a mask."""
+    """A token that may fill a mask."""
 
     token: str
     probability: float
@@ -48,9 +48,9 @@ class MaskedLanguageModel(Encoder):
     def fill(self, text: Iterable[str], top: int = 5) -> list[list[list[Filling]]]: ...
 
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
-        """For each `[MASK]` in a text, or in each of several, the likeliest tokens, the likeliest first.
+        """For each `[MASK]` in one text, or in each of several, the likeliest tokens, the likeliest first.
 
-        Of several texts, one in which nothing can be guessed is answered by nothing, with a warning if it is not blank.
+        Of several texts, one in which nothing can be guessed gets an empty answer, with a warning if it is not blank.
         """
         require_whole(top, "top", 1, LARGEST_VOCABULARY)
         texts = texts_as_list(text, "text")
@@ -85,7 +85,7 @@ class MaskedLanguageModel(Encoder):
         return Framed(ids, len(ids), False), (clean_text(text),), Predicted(places, self.tokenizer.token_text)
 
     def _encode_masked(self, text: str) -> tuple[list[int], list[int]]:
-        """The ids of a text that has masks, and the places of those."""
+        """The ids of a text with masks, and the places of the masks."""
         if MASK not in clean_text(text):
             raise UserError(f"the text has no {MASK}: write it where a word is to be guessed")
         special = self.model.special_tokens
@@ -108,9 +108,9 @@ class MaskedLanguageModel(Encoder):
         return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
 
     def _encode_after(self, text: str) -> list[int]:
-        """The ids of a text that goes on after a mask: it is not a line, which would begin as if after a space."""
+        """The ids of text that continues after a mask: unlike a line, it does not begin as if after a space."""
         if not text:
             return []
-        # Encoded after something else that it cannot grow together with, which is then taken off.
+        # Encoded after a character that it cannot merge with, whose ids are then dropped.
         carrier = "." if unicodedata.category(text[0])[0] in "LM" else "a"
         return self.tokenizer.encode(carrier + text)[len(self.tokenizer.encode(carrier)) :]

@@ -18,15 +18,15 @@ from heedful.text.special_tokens import SpecialTokens
 Ids = NDArray[np.integer]
 Flags = NDArray[np.bool_]
 
-# Of all tokens this share is to be guessed; of those, most are hidden behind the mask token, some behind a random
-# token, and the others are shown, so that the model cannot rely on what it sees.
+# This share of all tokens is to be guessed; most of those are replaced by the mask token, some by a random token,
+# and the others are shown, so that the model cannot rely on what it sees.
 GUESSED = 0.15
 MASKED, REPLACED = 0.8, 0.1
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How tokens are hidden; `begins_word_V` says of each token whether a word begins with it, to hide whole words."""
+    """How tokens are hidden; to hide whole words, `begins_word_V` says for each token whether a word begins with it."""
 
     special_tokens: SpecialTokens
     ordinary_tokens: Ids
@@ -37,7 +37,7 @@ class Masking:
         """The ids to show and the labels to guess: a function of the seed, the epoch and the text's index."""
         mask = self.special_tokens.mask
         assert mask is not None
-        # Raw output of a bit generator, since only that is promised to stay the same in all numpy versions.
+        # Raw output of a bit generator: only that is promised to stay the same in all numpy versions.
         random = np.random.PCG64([self.seed, epoch, index]).random_raw(3 * len(ids)).reshape(3, -1)
         ids = ids.astype(np.int64)  # stored ids are unsigned, and no label is negative
         chosen = self._choose(ids, random[0])
@@ -49,7 +49,7 @@ class Masking:
         return shown, np.where(chosen, ids, NO_LABEL)
 
     def _choose(self, ids: Ids, random: NDArray[np.uint64]) -> Flags:
-        """The tokens to guess: words (or tokens) in random order, until they are enough, one at least."""
+        """The tokens to guess: words (or tokens) in random order until there are enough, at least one."""
         units = np.arange(len(ids))
         if self.begins_word_V is not None:
             begins = self.begins_word_V[ids]
@@ -70,7 +70,7 @@ class MaskedTexts:
         self.text, self.masking = text, masking
         self.pages = ResidentPages(text)
         self.starts, sizes = _pieces(text, masking.special_tokens.end, max_length - 2)
-        # The class token and the separator come on top.
+        # Plus the class token and the separator.
         self.lengths: NDArray[np.int32] = (sizes + 2).astype(np.int32)
 
     def batch(self, indices: Indices, epoch: int) -> EncoderBatch:

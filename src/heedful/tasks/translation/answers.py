@@ -21,7 +21,7 @@ class TranslatedPiece:
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated text; `nbest` holds the best hypotheses, this one first, if you asked for more than one.
+    """A translated text; `nbest` holds the best hypotheses, this one first.
 
     `score` is the sum of `token_scores` (log-probabilities of `tokens` and of the end) divided by the length penalty;
     `alignment` holds pairs (source word, target word), if you asked for it. If the text was translated in pieces,
@@ -45,7 +45,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Score:
-    """The log-probability of a target text given its source, by token, and over the length penalty."""
+    """The log-probability of a target text given its source, in total, by token, and over the length penalty."""
 
     log_probability: float
     token_scores: list[float]

@@ -1,4 +1,4 @@
-"""What a translation model attends to, for a source and its target."""
+"""What a translation model attends to in a source and its target."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def translation_attention(
 ) -> AttentionMaps:
     """The maps of all layers, encoder and decoder; a target that is not given is decoded.
 
-    The decoder's position that reads a token predicts the next one: in self-attention it is called by what it reads,
-    in attention to the source by what it predicts. A text that is translated in pieces is looked at piece by piece.
+    The decoder's position that reads a token predicts the next one: in self-attention it is labelled with what it
+    reads, in attention to the source with what it predicts. A text translated in pieces is handled piece by piece.
     """
     if not clean_text(text):
         raise UserError("the text is blank: give one that the model can look at")
@@ -85,6 +85,6 @@ def _recorded(translator: Translator, source: list[int], target: list[int]) -> A
 
 
 def _used(sequences: dict[str, Positions], maps: list[AttentionMap]) -> dict[str, Positions]:
-    """The sequences that some map lies between: the decoder of a recurrent model does not attend to its input."""
+    """The sequences that some map uses: the decoder of a recurrent model does not attend to its input."""
     names = {name for each in maps for name in (each.queries, each.keys)}
     return {name: positions for name, positions in sequences.items() if name in names}

@@ -1,4 +1,4 @@
-"""Aligned files or TSV files as blocks of raw pairs that know their files and line numbers."""
+"""Aligned files or table files as blocks of raw pairs that know their files and line numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from heedful.text.wanted_columns import WantedColumns, wanted_pair
 
 _Value = TypeVar("_Value")
 _ROWS_TOGETHER = 4096
-# Given for both sides of a row that was cut, by which the cleaning rules know it.
+# Stands for both sides of a row that was cut, so that the cleaning rules recognise it.
 _OVER_LONG = b" " * (MAX_LINE_BYTES + 1)
 
 
@@ -41,7 +41,7 @@ class RawPairs:
     targets: list[bytes]
     missing: tuple[int, ...] = ()  # places of rows with fewer than two columns
     faults: Mapping[int, Rule] = field(default_factory=dict)  # places of rows to be left out for another reason
-    lines: tuple[int, ...] | None = None  # the line that each begins on, where that is not one after the other
+    lines: tuple[int, ...] | None = None  # the line that each pair begins on, if the lines are not consecutive
     group: int = 0  # the number of their files in the corpus
 
     def line(self, offset: int) -> int:
@@ -51,9 +51,9 @@ class RawPairs:
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """Sentence pairs in files: (source, target) couples of aligned files, or single table files.
+    """Sentence pairs in files: pairs of aligned files (source, target), or single table files.
 
-    Where several corpora are to be mixed, `groups_per_corpus` tells how many groups of files each of them has.
+    If several corpora are to be mixed, `groups_per_corpus` says how many groups of files each of them has.
     """
 
     groups: tuple[tuple[CorpusFile, ...], ...]
@@ -71,7 +71,7 @@ class ParallelCorpus:
         target_language: str | None = None,
         encodings: tuple[str | None, str | None] = (None, None),
     ) -> "ParallelCorpus":
-        """Source and target files (or patterns), each aligned with its counterpart; and the encoding of each side."""
+        """Source and target files (or patterns), each aligned with its counterpart, and the encoding of each side."""
         source_files, target_files = expand_files(sources), expand_files(targets)
         if STANDARD_INPUT in source_files + target_files:
             raise UserError("standard input can only give a TSV (source, tab, target), not one side of a corpus")
@@ -100,7 +100,7 @@ class ParallelCorpus:
         encoding: str | None = None,
         row_options: RowOptions = RECOGNISED,
     ) -> "ParallelCorpus":
-        """Table files (or patterns): TSV, the first column being the source and the second the target, or see rows."""
+        """Table files (or patterns): TSV, the source in the first column and the target in the second, or see rows."""
         expanded = expand_files(files)
         if not expanded:
             raise UserError("no files were given: name at least one TSV file")
@@ -125,7 +125,7 @@ class ParallelCorpus:
         return any(file.name == STANDARD_INPUT for file in self.files)
 
     def spooled(self, folder: Path) -> "ParallelCorpus":
-        """The same corpus, standard input and pipes copied into a folder, so that it can be read twice."""
+        """The same corpus, with standard input and pipes copied into a folder so that they can be read twice."""
         files = iter(spooled_files(self.files, folder))
         return replace(self, groups=tuple(tuple(next(files) for _ in group) for group in self.groups))
 
@@ -135,11 +135,11 @@ class ParallelCorpus:
         return wanted_pair(self.source_language, self.target_language)
 
     def layouts(self) -> dict[str, RowLayout]:
-        """How each table file is laid out, if it is in another way than TSV usually is; for this they are looked at."""
+        """The layouts of the table files that are not the usual TSV; to find them, the files are looked at."""
         return {name: layout for name, layout in self._layouts().items() if not layout.is_usual(self.wanted)}
 
     def _layouts(self) -> dict[str, RowLayout]:
-        """How each table file is laid out."""
+        """The layout of each table file."""
         tables = [group[0] for group in self.groups if len(group) == 1]
         return {file.shown_name: self._layout(file) for file in tables}
 
@@ -150,12 +150,12 @@ class ParallelCorpus:
         return layout
 
     def _wanted_of(self, file: CorpusFile) -> WantedColumns:
-        """The columns of the two sides in one file, which may be named after other languages than the rest."""
+        """The columns of the two sides in one file, which may be named after different languages than the rest."""
         source, target = language_pair_from_name(file.name) or (None, None)
         return wanted_pair(self.source_language or source, self.target_language or target)
 
     def blocks(self, on_warning: OnWarning | None = None) -> Iterator[RawPairs]:
-        """All pairs in order, in blocks of bounded size; unequal line counts are an error that names both."""
+        """All pairs in order, in blocks of bounded size; unequal line counts are an error that states both."""
         layouts = self._layouts()
         for number, group in enumerate(self.groups):
             if len(group) > 1:
@@ -176,13 +176,13 @@ def _common(values: list[_Value | None]) -> _Value | None:
 
 
 def _tsv_blocks(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None) -> Iterator[RawPairs]:
-    """The pairs of TSV as it usually is, block by block, since most large files are like that."""
+    """The pairs of the usual TSV, block by block, since most large files are like that."""
     line = 1
     census, width = ColumnCensus(file.shown_name, layout), layout.width
     quoting = QuotingCensus(file.shown_name, on_warning)
     most = max(2, width or 0)
     for lines in file.line_blocks():
-        # A line that was cut may have lost its second column: given for both sides, it counts as over-long.
+        # A line that was cut may have lost its second column: used for both sides, it counts as over-long.
         columns = [text.split(b"\t", most) if len(text) <= MAX_LINE_BYTES else [text, text] for text in lines]
         missing = tuple(place for place, cells in enumerate(columns) if len(cells) < 2)
         others = [place for place, cells in enumerate(columns) if len(cells) != width and lines[place].strip()]
@@ -207,7 +207,7 @@ def _row_blocks(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | Non
         cells = [_pair_of(row) for row in some]
         faults = {place: Rule(row.fault) for place, row in enumerate(some) if row.fault}
         missing = tuple(place for place, pair in enumerate(cells) if pair is None and place not in faults)
-        # A row that lacks a column has what there is of it for its source, so that it is told from a blank line.
+        # A row that lacks a column gets what it has as its source, so that it differs from a blank line.
         pairs = [
             pair or [b"" if row.is_blank else b" ".join(row.cells) or b"?", b""]
             for row, pair in zip(some, cells, strict=True)

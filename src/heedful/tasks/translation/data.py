@@ -23,15 +23,15 @@ from heedful.text.corpus_encoder import CorpusEncoder
 from heedful.text.row_layout import read_as
 from heedful.text.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 
-# Goes up when the rules or the files change, so that older data is prepared again.
+# Increased when the rules or the files change, so that older data is prepared again.
 FORMAT = 1
-# How meta.json was written before other kinds of data had one, and is still: unfinished runs go on with theirs.
+# The layout that meta.json had before other kinds of data had one; it is kept so that unfinished runs can continue.
 _LAYOUT = FactsLayout("summary", {"format": FORMAT})
 
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """The choices in preparing data; without a vocabulary size it is chosen from the size of the corpus."""
+    """The choices in preparing data; if no vocabulary size is given, it is chosen by the size of the corpus."""
 
     vocabulary_size: int | None = None
     max_length: int = 256
@@ -80,11 +80,10 @@ def prepare_translation(
     tokenizer: Tokenizer | None = None,
     expected: Expected | None = None,
 ) -> PreparedTranslation:
-    """Prepare a corpus in a folder, or open what lies there if it came from the same content and options.
+    """Prepare a corpus in a folder, or open what is there if it came from the same content and options.
 
-    Without a validation corpus a part is held out; without a tokenizer one is trained. Next to the prepared
-    data, `data-report.jsonl` lists every pair that was changed or left out. Other data than
-    expected is refused.
+    Without a validation corpus a part is held out; without a tokenizer one is trained. Next to the prepared data,
+    `data-report.jsonl` lists every pair that was changed or left out. Data other than expected is refused.
     """
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
         raise UserError("standard input can give the training pairs or the validation pairs, not both")
@@ -128,7 +127,7 @@ class _PairPreparation:
         self.train_log, self.valid_log = PairLog("train", report), PairLog("valid", report)
 
     def make(self, tokenizer: Tokenizer | None) -> dict[str, Any]:
-        """Read the pairs twice, first to decide what becomes of them and then to encode them; give the summary."""
+        """Read the pairs twice, first to decide what becomes of them and then to encode them; return the summary."""
         fates, tokenizer = self._decide(tokenizer)
         tokenizer.save(self.partial / "tokenizer.json")
         encoder = PairEncoder(CorpusEncoder(tokenizer), self.options.max_length, self.progress)
@@ -164,7 +163,7 @@ class _PairPreparation:
         return found
 
     def _decide(self, tokenizer: Tokenizer | None) -> tuple[npt.NDArray[np.uint8], Tokenizer]:
-        """The fate of each clean training pair, and the tokenizer: a given one, or one that is learned."""
+        """The fate of each clean training pair, and the tokenizer, given or learned."""
         keys_path = self.partial / "keys.bin"
         sample = survey(self.corpora[0], keys_path, self.train_log, self.progress)
         counts = self.train_log.counts()

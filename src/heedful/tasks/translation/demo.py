@@ -68,14 +68,14 @@ class TranslationDemoResult:
 
     @property
     def shown_in_detail(self) -> DemoExample:
-        """An example of middle length."""
+        """An example of medium length, if there is one."""
         fitting = [each for each in self.examples if 4 <= len(each.source.split()) <= 7]
         return (fitting or self.examples)[0]
 
 
 def run_demo(language: str, out: Path, budget: str, seed: int, observer: RunObserver) -> TranslationDemoResult:
     """Generate phrases, train on most of them, and translate the others."""
-    seconds(budget)  # what is wrong is to be noticed before the last demo is removed
+    seconds(budget)  # an error must be noticed before the last demo is removed
     pairs = generate_pairs(language, TRAINING_PAIRS + UNSEEN_PAIRS, seed)
     unseen, known = pairs[:UNSEEN_PAIRS], pairs[UNSEEN_PAIRS:]
     table = fresh_folder(out) / f"demo.en-{language}.tsv"

@@ -6,7 +6,7 @@ from random import Random
 
 from heedful.errors import UserError
 
-# Languages for which CLDR has all that the demo draws, by their English names.
+# Languages for which CLDR has everything that the demo draws, with their English names.
 _TARGETS = {
     "af": "Afrikaans", "ar": "Arabic", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bangla", "ca": "Catalan",
     "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek", "es": "Spanish",
@@ -29,7 +29,7 @@ def available_languages() -> list[str]:
 def generate_pairs(target_language: str, count: int, seed: int) -> list[tuple[str, str]]:
     """Give `count` pairs of an English text and its translation, each source once and with one translation.
 
-    The pairs depend on nothing but the arguments, and every target language gets the same English texts.
+    The pairs depend only on the arguments, and every target language gets the same English texts.
     Texts are in NFC, on one line; CLDR's odd spaces (no-break U+00A0, narrow no-break U+202F ...) become
     plain ones, and marks of writing direction are left out.
     """
@@ -66,7 +66,7 @@ def check_language(code: str) -> None:
 
 
 def _near_languages(text: str) -> list[str]:
-    """Find the languages whose code or English name the text comes near to."""
+    """Find the languages whose code or English name is close to the text."""
     wanted = text.strip().lower()
     base = re.split("[-_]", wanted)[0]
     if base in _TARGETS:

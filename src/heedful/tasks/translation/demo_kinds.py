@@ -1,14 +1,13 @@
-"""The kinds of phrases of the demo corpus: each draws a value without language, to be written in any.
+"""The kinds of phrases of the demo corpus: each draws a value without a language, to be written in any language.
 
 English must name the value unambiguously, so that a source alone determines its translation, whatever the
 target language. Therefore some things are never drawn:
 
 - abbreviated months in May without a weekday: "May 5" is also the unabbreviated form;
-- the second of two formats that English writes alike and others do not: the medium date beside the
-  skeleton yMMMd, a clock of 12 hours in every language beside the usual one, short days ("3 days") beside
-  long ones;
-- years of two digits, and week numbers, which count differently from country to country;
-- items of a list that hold ", ", "and" or "or" themselves.
+- the second of two formats that are the same in English but not in other languages: the medium date besides the
+  skeleton yMMMd, a 12-hour clock in every language besides the usual one, short days ("3 days") besides long ones;
+- two-digit years, and week numbers, which are counted differently from country to country;
+- list items that contain ", ", "and" or "or" themselves.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,19 +64,19 @@ def _day(random: Random) -> date:
 
 
 def _moment(random: Random) -> time:
-    """Draw a quarter of an hour, more often near noon and midnight, where 12 and 24 hours disagree."""
+    """Draw a quarter hour, more often just after noon and midnight, where 12- and 24-hour clocks disagree."""
     hour = random.choice((0, 12)) if random.random() < 0.12 else random.randrange(24)
     return time(hour, random.randrange(0, 60, 15))
 
 
 def _whole(random: Random, max_digits: int) -> int:
-    """Draw a whole number, each count of digits being equally likely."""
+    """Draw a whole number; every number of digits is equally likely."""
     num_digits = random.randint(1, max_digits)
     return random.randrange(10 ** (num_digits - 1), 10**num_digits)
 
 
 def _quantity(random: Random, max_digits: int) -> int:
-    """Draw a whole number that is round from 100 on; 1, where grammar changes, comes more often."""
+    """Draw a whole number, which is round from 100 up; 1, where grammar changes, comes more often."""
     if random.random() < 0.08:
         return 1
     number = _whole(random, max_digits)
@@ -86,7 +85,7 @@ def _quantity(random: Random, max_digits: int) -> int:
 
 
 def _with_decimal(random: Random, number: int) -> Decimal:
-    """Give every fourth number one decimal, but no zero: 5.0 would be written like 5."""
+    """Give one number in four a decimal, but never zero: 5.0 would be written like 5."""
     return number + Decimal(random.randint(1, 9)) / 10 if random.random() < 0.25 else Decimal(number)
 
 
@@ -166,7 +165,7 @@ def _percent(random: Random) -> Phrase:
 
 
 def _two_of(draw: Draw) -> Draw:
-    """Make lists of two out of a kind of phrase."""
+    """Make lists of two from a kind of phrase."""
 
     def draw_two(random: Random) -> Phrase:
         first, second, style = draw(random), draw(random), random.choice(LIST_STYLES)
@@ -176,7 +175,7 @@ def _two_of(draw: Draw) -> Draw:
 
 
 def _some_of(write: Callable[[Phrasebook, Item], str], items: Sequence[Item], at_most: int) -> Draw:
-    """Make lists of different items out of a given set, each as likely as any other in every place."""
+    """Make lists of different items from a given set, each equally likely in every place."""
 
     def draw_some(random: Random) -> Phrase:
         chosen, style = random.sample(items, random.randint(2, at_most)), random.choice(LIST_STYLES)
@@ -193,8 +192,8 @@ def _time_of_day(book: Phrasebook, moment: time) -> str:
     return book.time_of_day(moment, "short")
 
 
-# How often each kind is drawn, in percent. What is drawn a second time is dropped, so that the few kinds with
-# little variety (months, weekdays) give way to the others in a large corpus.
+# How often each kind is drawn, in percent. Repetitions are dropped, so the few kinds with little variety (months,
+# weekdays) give way to the others in a large corpus.
 KINDS: dict[str, tuple[int, Draw]] = {
     "date": (12, _date),
     "date fields": (12, _date_fields),

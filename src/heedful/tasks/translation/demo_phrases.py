@@ -26,7 +26,7 @@ RelativeUnit = Literal["second", "minute", "hour", "day", "week", "month", "year
 TimeWidth = Literal["medium", "short"]
 UnitWidth = Literal["long", "short"]
 
-# The lengths that babel takes months and years to have when it speaks of "in 3 months".
+# The lengths of months and years that babel assumes for "in 3 months".
 _UNIT_SECONDS: dict[RelativeUnit, int] = {
     "second": 1,
     "minute": 60,
@@ -37,7 +37,7 @@ _UNIT_SECONDS: dict[RelativeUnit, int] = {
     "year": 365 * 24 * 3600,
 }
 
-# Marks without a shape of their own that only steer the direction of writing around them.
+# Invisible marks that only control the direction of the writing around them.
 _DIRECTION_MARKS = "\u061c\u200e\u200f"
 
 
@@ -50,10 +50,10 @@ def tidy(text: str) -> str:
 
 @cache
 def _separate_from_other_locales(language: str) -> None:
-    """Give a locale data of its own.
+    """Give a locale its own data.
 
-    Locales share the parts that they inherit from CLDR's root, and babel writes into these when it looks up
-    an alias, so that the first language to ask for its month names could set them for the next ones, too.
+    Locales share the parts that they inherit from CLDR's root, and babel writes into these when it looks up an alias,
+    so the first language to ask for its month names could set them for later ones too.
     """
     data = localedata.load(language)
     data.update(_with_own_dictionaries(data))
@@ -102,8 +102,8 @@ class Phrasebook:
     def measure(self, value: Decimal, unit: str, width: UnitWidth) -> str:
         """Write a value with its unit, as words ("12 miles") or as symbols ("12 mi")."""
         widths = self._unit_patterns[unit]
-        # CLDR leaves out what can be inherited, and babel's own format_unit does not look it up: a width that
-        # is missing is the short one, and a plural form that is missing is "other".
+        # CLDR leaves out what can be inherited, and babel's own format_unit does not look it up: a missing width is the
+        # short one, and a missing plural form is "other".
         forms = widths[width] if "other" in widths.get(width, {}) else widths["short"]
         pattern: str = forms.get(self._locale.plural_form(value)) or forms["other"]
         return pattern.replace("{0}", self.number(value))

@@ -1,4 +1,4 @@
-"""How good a model's translations of a test set are, and how fast they come."""
+"""How good a model's translations of a test set are, and how fast it makes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from heedful.text.whole_files import read_aligned
 
 @dataclass(frozen=True)
 class TranslationScores:
-    """Scores of a test set; the signatures say exactly how BLEU and chrF were computed."""
+    """Scores on a test set; the signatures say exactly how BLEU and chrF were computed."""
 
     bleu: float
     bleu_signature: str
@@ -42,9 +42,9 @@ def evaluate_translation(
     references: list[str],
     remark: Callable[[int, str], None],
 ) -> TranslationScores:
-    """Translate the sources and compare with the references; `remark` receives odd lines."""
+    """Translate the sources and compare with the references; `remark` receives remarks on odd lines."""
     settings = settings.of_this_version()
-    # What is blank is not asked for: it stays blank.
+    # Blank sources are not scored: they stay blank.
     asked = [number for number, source in enumerate(sources) if source.strip()]
     if not asked:
         raise UserError("all sources are blank: there is nothing to measure")

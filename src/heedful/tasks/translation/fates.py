@@ -21,12 +21,12 @@ class Fate(IntEnum):
 
 
 def pair_keys(source_keys: Keys, target_keys: Keys) -> Keys:
-    """A 64-bit hash of each pair; multiplying keeps a pair apart from the one with its sides exchanged."""
+    """A 64-bit hash of each pair; multiplying distinguishes a pair from the same pair with its sides exchanged."""
     return source_keys * GOLDEN_GAMMA + target_keys
 
 
 def find_duplicates(keys: Keys) -> npt.NDArray[np.bool_]:
-    """Which keys occurred before; memory stays at about two numbers per key when few are repeated."""
+    """Which keys occurred before; memory stays at about two numbers per key if few are repeated."""
     ordered = np.sort(keys)
     repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     del ordered
@@ -53,7 +53,7 @@ def decide_fates(keys: npt.NDArray[np.void], hold_out: bool) -> tuple[npt.NDArra
 
 
 def read_keys(path: Path) -> npt.NDArray[np.void]:
-    """The keys that were written one after another into a file, without loading them all."""
+    """The keys that were written to a file one after another, without loading them all."""
     if path.stat().st_size == 0:
         return np.empty(0, KEY_DTYPE)
     return np.memmap(path, dtype=KEY_DTYPE, mode="r")

@@ -31,7 +31,7 @@ from heedful.text.training_lines import measure_lines
 
 @dataclass(frozen=True)
 class TranslationData(TextJob):
-    """The files to learn from: aligned source and target files, or table files; likewise the held-out ones.
+    """The files to learn from: aligned source and target files, or table files; and the held-out ones.
 
     `from_model` is a model folder to start from, with its vocabulary. `encoding` is that of all files,
     `source_encoding` and `target_encoding` are those of one side of aligned files. `columns` (such as "2,1", or names),
@@ -102,7 +102,7 @@ class TranslationData(TextJob):
         if mixed := self.mixed():
             corpus = replace(corpus, groups_per_corpus=mixed.file_counts(self.target))
         valid = self._corpus("valid_source", "valid_target", "valid_tsv")
-        if valid:  # a header may call its columns by the languages that the other files are named after
+        if valid:  # a header may name its columns by the languages that the other files are named after
             valid = replace(
                 valid,
                 source_language=valid.source_language or corpus.source_language,
@@ -130,7 +130,7 @@ class TranslationData(TextJob):
 
 @dataclass(frozen=True)
 class PreparedTranslationJob(PreparedTextJob):
-    """Sentence pairs that are ready to be learned from."""
+    """Sentence pairs that are ready to learn from."""
 
     data: PreparedTranslation
     languages: tuple[str | None, str | None]
@@ -150,7 +150,7 @@ class PreparedTranslationJob(PreparedTextJob):
 
     @property
     def num_tokens(self) -> int:
-        """Subwords of both sides, with an end each."""
+        """Subwords of both sides, each line with its end token."""
         train = self.data.train
         return int(train.source_lengths.sum() + train.target_lengths.sum()) + 2 * len(train)
 
@@ -170,7 +170,7 @@ class PreparedTranslationJob(PreparedTextJob):
         return replace(settings, vocabulary_size=self.tokenizer.vocabulary_size)
 
     def choices(self) -> list[Choice]:
-        """What is known of the data."""
+        """What is known about the data."""
         held_out = "given files" if self.has_valid_files else "by content hash"
         return [
             Choice("training pairs", f"{len(self.data.train):,}", f"{self.num_tokens:,} subwords"),
@@ -184,7 +184,7 @@ class PreparedTranslationJob(PreparedTextJob):
         return TranslationTask(model, self.data, learning, self.mixture(learning.seed))
 
     def model_config(self, family: str, settings: Any) -> ModelConfig:
-        """What the model folder says of the model."""
+        """What the model folder says about the model."""
         source, target = self.languages
         train = self.data.train
         lines = measure_lines(train.source_lengths, train.source_text, source)

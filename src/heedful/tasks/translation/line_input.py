@@ -1,4 +1,4 @@
-"""The lines of a stream of bytes, as they come: in groups, and without waiting for more than there is."""
+"""The lines of a stream of bytes as they come: in groups, without waiting for more than is there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from heedful.errors import UserError
 from heedful.tasks.translation.recent_answers import InputLine
 from heedful.text.text_files import BYTE_ORDER_MARK
 
-# Seconds to wait for another line before those that are there are translated.
+# Seconds to wait for another line before translating those that are there.
 PATIENCE = 0.01
 
 ReadBytes = Callable[[], bytes]
 
 
 def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
-    """Lines in lists of up to `size`, without waiting for more than there is; None when it comes to a wait."""
-    # A line, the end (None), or what went wrong in reading.
+    """Lines in lists of up to `size`, without waiting for more than is there; None before each wait."""
+    # A line, the end (None), or an error in reading.
     lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
     threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
     line: bytes | Exception | None = b""
@@ -44,7 +44,7 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
 
 
 def decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
-    """Groups of lines as text, without a byte order mark and without carriage returns before their ends."""
+    """Groups of lines as text, without a byte order mark and without carriage returns at their ends."""
     begins = True
     for lines in groups:
         if lines and begins:
@@ -56,14 +56,14 @@ def decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | 
 def with_prefixes(
     groups: Iterable[list[InputLine] | None], prefixes: Sequence[str]
 ) -> Iterator[list[InputLine] | None]:
-    """Groups of lines, each with the prefix that stands in its place; another number of them is a UserError."""
+    """Groups of lines, each line with its own prefix; a different number of prefixes is a UserError."""
     count = 0
     for lines in groups:
         own = prefixes[count : count + len(lines or [])]
         count += len(lines or [])
         if lines is None:
             yield None
-        elif len(own) == len(lines):  # otherwise the lines are counted, for the error
+        elif len(own) == len(lines):  # otherwise the lines are only counted, for the error
             yield [line._replace(prefix=prefix) for line, prefix in zip(lines, own, strict=True)]
     if count != len(prefixes):
         raise UserError(
@@ -81,7 +81,7 @@ def _decoded_line(raw: bytes) -> InputLine:
 
 def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
     try:
-        parts: list[bytes] = []  # of a line whose end has not come: joined once, however many there are
+        parts: list[bytes] = []  # of a line whose end has not come yet: joined once, however many there are
         while block := read():
             first, *others = block.split(b"\n")
             parts.append(first)

@@ -1,4 +1,4 @@
-"""Translating a stream of lines: as many lines out as in, in order, in bounded memory, by several processes."""
+"""Translating a stream of lines: as many lines out as in, in order, in bounded memory, with several processes."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 # Lines that one process translates at a time: enough to sort by length, few enough to spread and to stream.
 CHUNK_LINES = 256
-# The same for the engine, which needs no other processes: the fewer chunks, the less often its threads wait for the
-# last line of one.
+# The same for heedful's engine, which needs no other processes: the fewer chunks, the less often its threads wait for
+# the last line of one.
 CHUNK_LINES_OF_CORE = 2048
-# Different lines, the latest ones, that are not translated again when they come again.
+# How many of the latest distinct lines are remembered, so that they are not translated again.
 RECENT_LINES = 8192
 # More than any machine has cores.
 MOST_WORKERS = 1024
@@ -59,11 +59,11 @@ class LineSettings:
     batch_size: int = DEFAULT_BATCH_SIZE
     split: Split = "auto"
     verbose: bool = False
-    # What the files of the model must be, where it is loaded more than once.
+    # The version that the model's files must have, if the model is loaded more than once.
     version: Mapping[str, tuple[int, int, int]] | None = None
 
     def of_this_version(self) -> LineSettings:
-        """The settings for the model as it is now, and no other that takes its place meanwhile."""
+        """The settings for the model as it is now, and not for one that replaces it in the meantime."""
         return self if self.version is not None else replace(self, version=folder_version(Path(self.model)))
 
 
@@ -75,10 +75,10 @@ def translate_lines(
     remark: Callable[[int, str], None],
     prefixes: Sequence[str] | None = None,
 ) -> None:
-    """Translate lines to the end of the input; each may have a prefix of its own, which is blank if it has none.
+    """Translate lines to the end of the input; each may have its own prefix, which is blank if it has none.
 
-    `read` gives the bytes that there are, at the latest when there are some, and none at the end; `write` gets
-    lines that are ready and the number of input lines that they answer; `remark` a line's number and a remark.
+    `read` returns bytes as soon as there are some, and none at the end; `write` gets lines that are ready and the
+    number of input lines that they answer; `remark` gets a line's number and a remark.
     """
 
     def groups(size: int) -> Iterable[list[InputLine] | None]:
@@ -107,7 +107,7 @@ def _translate(
     write: Callable[[list[str], int], None],
     remark: Callable[[int, str], None],
 ) -> None:
-    """Translate groups of lines, of a size to be told; None among them says that there is nothing to read for now."""
+    """Translate groups of lines; `groups` is told their size, and gives None when there is nothing to read for now."""
     size = CHUNK_LINES
     if _runs_on_core(settings):
         translator = cached_translator(settings)
@@ -122,13 +122,13 @@ def _translate(
     first = 1
     try:
         for lines in groups(size):
-            if lines is None:  # hand out what there is
+            if lines is None:  # write what is there
                 work.finish()
                 continue
             work.take(recent.look_up(first, lines))
             first += len(lines)
         work.finish()
-    except BaseException:  # Ctrl-C too: nobody waits for the other chunks any more
+    except BaseException:  # Ctrl-C too: nobody is waiting for the other chunks any more
         work.stop(at_once=True)
         raise
     work.stop(at_once=False)
@@ -141,7 +141,7 @@ def _runs_on_core(settings: LineSettings) -> bool:
 
 @dataclass
 class _Work:
-    """Chunks that are translated, here or by processes of their own, and handed out in order."""
+    """Chunks that are translated, in this process or in others, and written in order."""
 
     settings: LineSettings
     workers: int
@@ -153,7 +153,7 @@ class _Work:
     def take(self, chunk: Chunk) -> None:
         """Translate a chunk, or have it translated: only long input is worth starting processes for."""
         if self.processes is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
-            # Only now: a translation by the engine's threads goes without it, and need not wait for it.
+            # Only now: translating with the engine's threads does not need it, and need not wait for it.
             from heedful.machine.worker_processes import WorkerProcesses
 
             self.processes = WorkerProcesses(self.workers)
@@ -165,14 +165,14 @@ class _Work:
         self.finish(2 * self.workers)
 
     def finish(self, but: int = 0) -> None:
-        """Wait for all chunks, the oldest first, but for this many, and hand them out."""
+        """Wait for all chunks except the last `but`, the oldest first, and write them."""
         while len(self.pending) > but:
             chunk, future = self.pending.popleft()
             assert self.processes is not None
             self._hand_out(chunk, self.processes.result(future))
 
     def stop(self, *, at_once: bool) -> None:
-        """End what was started."""
+        """Stop the processes, if any were started."""
         if self.processes is not None:
             self.processes.stop(at_once=at_once)
 
@@ -194,7 +194,7 @@ def cached_translator(settings: LineSettings) -> Translator:
 def _cached_translator(
     model: str, computing: Computing, shortlist: bool, version: tuple[Any, ...] | None
 ) -> Translator:
-    # Where it was not imported, nobody has started this process by it.
+    # If it was not imported, this process was not started with it.
     processes = sys.modules.get("multiprocessing")
     one_of_several = processes is not None and processes.parent_process() is not None
     translator = load_translator(model, computing, shortlist, shared=one_of_several)
@@ -204,7 +204,7 @@ def _cached_translator(
 
 
 def translate_chunk(settings: LineSettings, first: int, lines: list[InputLine]) -> list[LineAnswer]:
-    """Translate some lines, of which the first has the number `first`, in whatever process this is."""
+    """Translate some lines, the first of which has the number `first`, in whatever process this is."""
     translator = cached_translator(settings)
     about_lines = [[] if line.is_valid else [INVALID_UTF8] for line in lines]
     with remarks() as found:
@@ -233,7 +233,7 @@ def _split_remark(translation: Translation) -> str:
 
 
 def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
-    """The `nbest` lines of one input line; ranks that there are no hypotheses for give blank lines."""
+    """The `nbest` lines of one input line; ranks without a hypothesis give blank lines."""
     lines = []
     for each in (translation.nbest or [translation])[: settings.options.nbest]:
         columns = [each.text]
@@ -246,7 +246,7 @@ def output_lines(translation: Translation, settings: LineSettings) -> list[str]:
 
 
 def number_of_workers(asked: int | None, device: str) -> int:
-    """Workers, threads or processes: as many as asked for, else one per core, or one where another device computes."""
+    """The number of threads or processes: as asked, else one per core; only one if another device computes."""
     if asked is not None:
         require_whole(asked, "--workers", 1, MOST_WORKERS)
     if device_type(device) != "cpu":

@@ -1,4 +1,4 @@
-"""What else could come after a beginning of a translation: the likeliest next words."""
+"""What could come next after the beginning of a translation: the likeliest words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from heedful.tasks.translation.task import TranslationModel
 
-# A word has no more subwords than this; scripts that write without spaces would not come to an end.
+# A word is cut after this many subwords; in scripts without spaces it might not end.
 MOST_SUBWORDS = 12
 
 
@@ -37,7 +37,7 @@ class NextWords:
     ) -> None:
         self.model, self.tokenizer, self.source, self.prefix = model, tokenizer, source, list(prefix)
         self.start = tokenizer.decode(prefix)
-        # For each word its tokens and their log-probabilities.
+        # For each word, its tokens and their log-probabilities.
         self.words: list[list[tuple[int, float]]] = []
 
     def find(self, count: int) -> list[NextWord]:
@@ -47,7 +47,7 @@ class NextWords:
         found: dict[str, float] = {}
         for word in self.words:
             text, probability = self._text([token for token, _ in word]), math.exp(sum(score for _, score in word))
-            # Another way to spell the same word in subwords adds to it.
+            # Other ways to split the same word into subwords add to it.
             found[text] = found.get(text, 0.0) + probability
         words = [NextWord(text, probability) for text, probability in found.items() if text.strip()]
         return sorted(words, key=lambda word: -word.probability)
@@ -77,7 +77,7 @@ class NextWords:
             list(decode_stepwise(self.model, requests, DecodingOptions(beam=1), len(requests), self._watch))
 
     def _watch(self, progress: SentenceProgress) -> bool:
-        """Take in a token of a word; False when it belongs to the next one."""
+        """Add a token to its word; False once the word is complete."""
         token, score = progress.last
         word = self.words[progress.index]
         if len(progress.tokens) <= len(self.prefix):
@@ -88,7 +88,7 @@ class NextWords:
         return len(word) < MOST_SUBWORDS
 
     def _goes_on(self, token: int) -> bool:
-        """Whether a token goes on with the word before it: with a letter, or with a part of one."""
+        """Whether a token continues the word before it: with a letter, or with part of one."""
         text = self.tokenizer.token_bytes(token).decode("utf-8", "replace")
         return text[:1] == "\ufffd" or unicodedata.category(text[:1] or " ")[0] in "LM"
 

@@ -1,4 +1,4 @@
-"""The second pass over a corpus, which turns what is kept into token ids."""
+"""The second pass over a corpus, which turns the pairs that are kept into token ids."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from heedful.tasks.translation.survey import clean_and_log
 from heedful.text.cleaning import CleanedPairs, Rule, clean_pairs, extreme_ratio, over_long
 from heedful.text.corpus_encoder import CorpusEncoder
 
-# The largest number of pairs that are turned into ids at a time, which bounds the memory this takes.
+# The most pairs that are turned into ids at a time; this bounds the memory that it takes.
 _ENCODED_TOGETHER = 16_384
 
 
@@ -34,7 +34,7 @@ class PairEncoder:
     ) -> list[int]:
         """Write each clean pair where its fate sends it; what the survey logged is not logged again.
 
-        Gives the number of training pairs of each group of files.
+        Returns the number of training pairs of each group of files.
         """
         done = 0
         counts = [0] * len(corpus.groups)
@@ -99,7 +99,7 @@ class PairEncoder:
         kept: npt.NDArray[np.bool_],
         log: PairLog,
     ) -> npt.NDArray[np.bool_]:
-        """Which pairs are not far longer on one side than on the other; of those kept so far, the others are logged."""
+        """Which pairs are not far longer on one side than on the other; the others are logged, if kept so far."""
         uneven = kept & extreme_ratio(lengths[: len(offsets)], lengths[len(offsets) :])
         for place in np.flatnonzero(uneven).tolist():
             log.hit(Rule.LENGTH_RATIO, "both", block, int(offsets[place]))

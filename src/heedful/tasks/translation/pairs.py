@@ -1,4 +1,4 @@
-"""Token ids of sentence pairs in files that are mapped into memory, not loaded."""
+"""Token ids of sentence pairs, in files that are mapped into memory, not loaded."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ class PairsWriter:
 
     @property
     def num_pairs(self) -> int:
-        """Pairs that were written."""
+        """The number of pairs written."""
         return len(self._sources)
 
     @property
     def num_tokens(self) -> int:
-        """Tokens that were written, of both sides."""
+        """The number of tokens written, on both sides."""
         return self._sources.numbers + self._targets.numbers
 
     def write(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_]) -> None:
@@ -48,7 +48,7 @@ class PairsWriter:
         writer.add_block(ids[np.repeat(chosen, lengths)], lengths[chosen])
 
     def close(self) -> None:
-        """Write the index, after which the folder is complete."""
+        """Write the index, which completes the folder."""
         self._sources.close()
         self._targets.close()
 

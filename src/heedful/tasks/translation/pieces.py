@@ -1,4 +1,4 @@
-"""A text in pieces, as it is decoded, and its translation put together from theirs."""
+"""A text in pieces, as it is decoded, and its translation, joined from theirs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.text.tokenizer import words
 
 @dataclass(frozen=True)
 class Start:
-    """The ids that the translation of a piece is to begin with; if it is `whole`, nothing comes after them."""
+    """The ids that the translation of a piece must begin with; if they are the `whole` of it, nothing follows them."""
 
     ids: Sequence[int] = ()
     whole: bool = False
@@ -31,7 +31,7 @@ class TextInPieces:
     starts: list[Start]
 
     def requests(self, indices: Iterable[int]) -> list[Request]:
-        """What is to be decoded, a piece each; a text may be blank, and have none."""
+        """The requests to decode, one per piece; a blank text has none."""
         numbered = zip(indices, self.sources, self.starts, strict=False)  # there may be more indices than pieces
         return [
             Request(index, source, start.ids, len(start.ids) if start.whole else None)
@@ -40,7 +40,7 @@ class TextInPieces:
 
 
 def join_pieces(pieces: list[TextPiece], translations: list[Translation], ranked: bool) -> Translation:
-    """The translation of a text from those of its pieces; hypotheses that are not ranked are samples."""
+    """The translation of a text from those of its pieces; hypotheses that are not `ranked` are samples."""
     if len(translations) == 1:
         return translations[0]
     if not translations:
@@ -53,13 +53,13 @@ def join_pieces(pieces: list[TextPiece], translations: list[Translation], ranked
 
 
 class _Ranks(NamedTuple):
-    """The rank of a hypothesis of a piece, and those of the pieces before it, which many choices share."""
+    """The rank of a piece's hypothesis, and the ranks for the pieces before it, which many choices share."""
 
     rank: int
     before: _Ranks | None
 
     def all(self) -> tuple[int, ...]:
-        """The ranks of all pieces, in their order."""
+        """The ranks for all pieces, in order."""
         found = []
         last: _Ranks | None = self
         while last:
@@ -69,9 +69,9 @@ class _Ranks(NamedTuple):
 
 
 def _best_sums(best_of: list[list[Translation]]) -> list[Sequence[Translation]]:
-    """Choices of a hypothesis for each piece: the best of each, then those with the largest sums of log-probabilities.
+    """Choices of one hypothesis per piece: the best of each, then those with the largest sums of log-probabilities.
 
-    The first is the same whatever the number of hypotheses; a shorter one of a piece may well have the larger sum.
+    The first choice does not depend on the number of hypotheses, though a shorter hypothesis may have the larger sum.
     """
     count = max(map(len, best_of))
     first = (0,) * len(best_of)
@@ -97,11 +97,11 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
         between = space_between(piece, source, target) if joined else ""
         joined.append(TranslatedPiece(piece.text, hypothesis.text, between))
         if alignment is not None:
-            # A piece that is cut out of a word goes on with the word that came before it.
+            # A piece that was cut out of a word continues the word before it.
             goes_on = [bool(source) and not piece.before, bool(target) and not between]
             shifts = [offset - each for offset, each in zip(offsets, goes_on, strict=True)]
             pairs = [(s + shifts[0], t + shifts[1]) for s, t in hypothesis.alignment or []]
-            # A word that is put together from two pieces has a pair of each, which may be the same.
+            # A word joined from two pieces has a pair from each, which may be the same.
             alignment += pairs[1:] if pairs[:1] == alignment[-1:] else pairs
             offsets = [
                 shift + len(words(text)) for shift, text in zip(shifts, (piece.text, hypothesis.text), strict=True)
@@ -111,7 +111,7 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
         "".join(each.before + each.text for each in joined),
         sum(score for each in hypotheses for score in each.token_scores),
         [token for each in hypotheses for token in each.tokens],
-        # Those of the tokens first, so that each has its own, then those of the ends.
+        # The scores of the tokens first, in their order, then those of the ends.
         [score for each in hypotheses for score in each.token_scores[: len(each.tokens)]]
         + [score for each in hypotheses for score in each.token_scores[len(each.tokens) :]],
         alignment,
@@ -122,7 +122,7 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
 def distinct_requests(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
     """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
 
-    A search finds the same for the same ids. Samples are drawn by number: there, none stands for another.
+    A search finds the same for the same ids. Samples are drawn by number, so none can stand for another.
     """
     if options.sampling is not None:
         return requests, [request.index for request in requests]

@@ -40,18 +40,18 @@ from heedful.text.cleaning import clean_text
 from heedful.text.sentences import sentence_spans
 from heedful.text.tokenizer import Tokenizer
 
-# What needs torch is imported where a model computes: this file can be read by who has no torch.
+# Whatever needs torch is imported where a model computes, so this file can be imported without torch.
 if TYPE_CHECKING:
     from heedful.inspection.attention.maps import AttentionMaps
     from heedful.inspection.trace.trace import Trace
     from heedful.model_folder import LoadedModel
     from heedful.tasks.translation.task import TranslationModel
 
-# What must not stand in a line of output: whatever some reader takes for the end of a line, and tabs, which
-# separate its columns.
+# What must not occur in a line of output: anything that some reader takes for the end of a line, and tabs, which
+# separate columns.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 DEFAULT_BATCH_SIZE = 128
-# A request's number is that of its text times this, plus that of its piece.
+# A request's number is its text's number times this, plus its piece's.
 MOST_PIECES = 2**20
 
 
@@ -114,13 +114,13 @@ class Translator(Traceable):
         batch_size: int = DEFAULT_BATCH_SIZE,
         first_index: int = 0,
     ) -> Translation | list[Translation]:
-        """Translate texts, in order, or one text; `options` has all of the search, instead of `beam` and `nbest`.
+        """Translate one text, or several in order; `options` has all search options, in place of `beam` and `nbest`.
 
-        A blank text stays blank. A text of more sentences or subwords than 99 % of the training lines is translated in
-        pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only what is longer
-        than the model can take. A repeated text is not decoded again, unless samples are drawn. `prefix` is what every
-        translation must begin with, or a list with one for each text. `first_index` is the number of the first text in
-        a longer series: samples are drawn by seed and number.
+        A blank text stays blank. A text with more sentences or subwords than 99 % of the training lines is translated
+        in pieces like those (`split` "auto"); "sentences" splits every text into its sentences, "none" only texts
+        longer than the model can take. A repeated text is not decoded again, unless samples are drawn. `prefix` is
+        what every translation must begin with, or a list with one for each text. `first_index` is the number of the
+        first text in a longer series: samples are drawn by seed and number.
         """
         from heedful.decoding.run import decode
 
@@ -146,7 +146,7 @@ class Translator(Traceable):
     def prepare(
         self, lines: Sequence[str], prefix: str | Sequence[str] = "", split: Split = "auto"
     ) -> list[TextInPieces]:
-        """Texts as they are decoded, each in one piece or several; with a warning for each that is too long."""
+        """Texts as they are decoded, each in one piece or several, with a warning for each that is too long."""
         split, prefixes = check_split(split), prefix_of_each(prefix, len(lines))
         texts = [[clean_text(row) for row in line.strip().split("\n")] for line in lines]
         whole = iter(self.tokenizer.encode_batch([row for rows in texts for row in rows if row]))
@@ -166,9 +166,9 @@ class Translator(Traceable):
     def pieces_of_pair(
         self, source: str, target: str, split: Split = "auto", index: int = 0
     ) -> list[tuple[list[int], list[int]]]:
-        """The ids of a text and its translation: by pieces, where that has as many sentences, or else as a whole.
+        """The ids of a text and its translation: by pieces, if the translation has as many sentences, else undivided.
 
-        The latter is warned of, with the `index` of the pair.
+        If a text in pieces is left undivided, there is a warning with the `index` of the pair.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LongTextWarning)
@@ -186,7 +186,7 @@ class Translator(Traceable):
         return [(whole[0], self.tokenizer.encode(text))]
 
     def alternatives(self, text: str, prefix: str = "", count: int = 8) -> list[NextWord]:
-        """The likeliest words, up to `count`, that could come after the beginning `prefix` of the translation."""
+        """The likeliest words, up to `count`, that could follow the beginning `prefix` of the translation."""
         require_whole(count, "count", 1, MOST_HYPOTHESES)
         if getattr(self.model, "shortlist", None):
             raise UserError("a next word may be any subword: load the model without its shortlist")
@@ -207,7 +207,7 @@ class Translator(Traceable):
     def attention(
         self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto"
     ) -> AttentionMaps:
-        """What the model attends to while it translates a text, into `target` or into what it finds itself.
+        """What the model attends to while it translates a text, into `target` or its own translation.
 
         If the text is translated in pieces, no piece attends to another.
         """
@@ -219,7 +219,7 @@ class Translator(Traceable):
 
     @needs_torch("tracing a model")
     def trace(self, text: str, target: str | None = None, *, beam: int = DEFAULT_BEAM, split: Split = "auto") -> Trace:
-        """Every tensor of a translation, into `target` or what the model finds, by name; of a text in one piece."""
+        """Every tensor of a translation into `target` or the model's own, by name; the text must be in one piece."""
         from heedful.tasks.translation.tracing import translation_trace
 
         return translation_trace(self, one_text(text), target, beam, split)
@@ -229,7 +229,7 @@ class Translator(Traceable):
         return Splitter(encode, self.model.max_length, self.config.source_language, self.config.training_lines)
 
     def _warn_of_length(self, index: int, line: SplitLine) -> None:
-        """Warn of a sentence that had to be cut between words, or that is longer than the lines of the training."""
+        """Warn of a sentence that had to be cut between words, or that is longer than the training lines."""
         most, seen = self.model.max_length, self.config.training_lines
         size = f"has {line.longest} subwords" + (" in one sentence" if len(line.pieces) > 1 else "")
         if line.is_forced:
@@ -253,7 +253,7 @@ class Translator(Traceable):
         """The translation of a piece, from the hypotheses that a search found for it."""
         alignments: Sequence[Alignment | None] = [None] * len(hypotheses)
         if alignment:
-            from heedful.tasks.translation.alignment import Aligner  # which needs numpy, as most translations do not
+            from heedful.tasks.translation.alignment import Aligner  # it needs numpy, which most translations do not
 
             alignments = Aligner(self.computation, self.tokenizer).align(
                 [list(source)] * len(hypotheses), [each.tokens for each in hypotheses]
@@ -287,9 +287,9 @@ class Translator(Traceable):
         length_penalty: float = DEFAULT_LENGTH_PENALTY,
         first_index: int = 0,
     ) -> Score | list[Score]:
-        """The log-probabilities of given translations, or of one, and their scores as decoding has them.
+        """The log-probabilities of one or several given translations, and their scores as in decoding.
 
-        `first_index` is the number of the pairs before these, in a longer series.
+        `first_index` is the number of pairs before these in a longer series.
         """
         DecodingOptions(length_penalty=length_penalty)  # checks it
         if isinstance(sources, str) and isinstance(targets, str):

@@ -1,4 +1,4 @@
-"""How translations begin where a text is forced on them."""
+"""How translations begin if a prefix is forced on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prefix_starts(translator: Translator, prefix: str, pieces: int) -> list[Star
         return [Start()] * pieces
     language = translator.config.target_language
     ends = [end for _, end in sentence_spans(text, language)]
-    # What comes after a full stop and a space belongs to the next piece.
+    # After a full stop and a space, the next piece begins.
     if not (prefix[-1:].isspace() and len(sentence_spans(text + " X", language)) > len(ends)):
         ends.pop()
     ends = ends[: pieces - 1]

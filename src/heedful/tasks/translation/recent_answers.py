@@ -1,4 +1,4 @@
-"""Lines that come again are not translated again."""
+"""Lines that are repeated are not translated again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# Longer lines hardly ever come again, and would take the memory of many.
+# Longer lines are hardly ever repeated, and would take the memory of many.
 LONGEST_LINE = 1000
 
 
 class InputLine(NamedTuple):
-    """A line to be translated, and whether its bytes were valid UTF-8; those that were not are read as U+FFFD.
+    """A line to be translated, and whether its bytes were valid UTF-8; invalid ones are read as U+FFFD.
 
-    `prefix` is what its translation is to begin with.
+    `prefix` is what its translation must begin with.
     """
 
     text: str
@@ -23,7 +23,7 @@ class InputLine(NamedTuple):
 
 @dataclass
 class LineAnswer:
-    """The lines that a line of input is answered with, and remarks on it: empty until it is translated."""
+    """The output lines for a line of input, and remarks on it: empty until it is translated."""
 
     lines: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class LineAnswer:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some lines of input: the number of the first, the answers to all, and the lines that are to be translated."""
+    """Some lines of input: the number of the first, the answers to all, and the lines to be translated."""
 
     first: int
     answers: list[LineAnswer]
@@ -39,20 +39,20 @@ class Chunk:
     new_answers: list[LineAnswer]
 
     def fill(self, found: list[LineAnswer]) -> None:
-        """Take over what was found for the new lines."""
+        """Fill in what was found for the new lines."""
         for answer, each in zip(self.new_answers, found, strict=True):
             answer.lines, answer.remarks = each.lines, each.remarks
 
 
 class RecentAnswers:
-    """The answers to the latest lines, up to `most` different ones."""
+    """The answers to the latest lines, up to `most` distinct ones."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._answers: OrderedDict[InputLine, LineAnswer] = OrderedDict()
 
     def look_up(self, first: int, lines: list[InputLine]) -> Chunk:
-        """Lines with their answers; those that are known are filled once all earlier chunks are."""
+        """Lines with their answers; answers to known lines are filled once all earlier chunks are."""
         chunk = Chunk(first, [], [], [])
         for line in lines:
             answer = self._answers.get(line)

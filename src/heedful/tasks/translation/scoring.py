@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def score_pairs(
     translator: Translator, sources: Sequence[str], targets: Sequence[str], alpha: float, first_index: int = 0
 ) -> list[Score]:
-    """The scores of targets given their sources, over the length penalty of that alpha; counted from `first_index`.
+    """The scores of targets given their sources, over the length penalty for `alpha`; errors count from `first_index`.
 
-    Where `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with
-    another number of sentences is scored as a whole, with a warning.
+    If `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with a
+    different number of sentences is scored undivided, with a warning.
     """
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")

@@ -1,4 +1,4 @@
-"""What a translation pipeline asks of whatever computes, apart from decoding."""
+"""What a translation pipeline requires of whatever computes, apart from decoding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PairComputation(Protocol):
     """Computes what a model makes of sources and given targets; all are ids without special tokens."""
 
     def token_scores(self, pairs: list[tuple[list[int], list[int]]]) -> list[list[float]]:
-        """The log-probabilities of the tokens of each target, and of its end; a UserError if they are not numbers."""
+        """The log-probabilities of the tokens of each target, and of its end; a UserError if they are not finite."""
 
     def cross_weights(self, sources: list[list[int]], targets: list[list[int]]) -> list[NDArray[np.float32]]:
         """Per pair, the weights T S of cross-attention, from each target token to each source token, without the ends.

@@ -13,11 +13,11 @@ from heedful.errors import UserError
 from heedful.text.sentences import Span, loose_spans, sentence_spans
 from heedful.text.training_lines import TrainingLines
 
-# `auto` splits lines that are unlike those of the training, `sentences` all, `none` what the model cannot take.
+# `auto` splits lines unlike those of the training, `sentences` all lines, `none` what the model cannot take.
 Split = Literal["auto", "sentences", "none"]
 
 _WORD = re.compile(r"\S+")
-# Ends of sentences that no space need follow, besides those of scripts without spaces.
+# Sentence ends that need no space after them, besides those of scripts without spaces.
 _INDIC_ENDS = "।॥"
 
 Encode = Callable[[list[str]], list[list[int]]]
@@ -25,7 +25,7 @@ Encode = Callable[[list[str]], list[list[int]]]
 
 @dataclass(frozen=True)
 class TextPiece:
-    """A part of a line, and the white space before it, if there is any."""
+    """A part of a line, and the white space before it, if any."""
 
     text: str
     before: str
@@ -35,7 +35,7 @@ class TextPiece:
 class SplitLine:
     """The pieces of a line and the token ids of each.
 
-    `longest` is the most subwords of a piece, or of a sentence that had to be cut between words; then `is_forced`.
+    `longest` is the most subwords of a piece, or, if `is_forced`, of a sentence that had to be cut between words.
     """
 
     pieces: list[TextPiece]
@@ -45,7 +45,7 @@ class SplitLine:
 
 
 def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
-    """The pieces of a text of several lines, blank ones among them: its line breaks stay between the pieces."""
+    """The pieces of a text of several lines, some of which may be blank: its line breaks stay between the pieces."""
     pieces: list[TextPiece] = []
     found, breaks = iter(split), 0
     for row in rows:
@@ -56,12 +56,12 @@ def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
         breaks += 1
     sources = [ids for each in split for ids in each.sources]
     forced = [each for each in split if each.is_forced]
-    # Where one was cut between words, its length is the one to tell of.
+    # If a sentence was cut between words, its length is the one to report.
     return SplitLine(pieces, sources, max((each.longest for each in forced or split), default=0), bool(forced))
 
 
 def check_split(split: str) -> Split:
-    """The way to split lines that has this name."""
+    """The way to split lines with this name, or a UserError."""
     for known in get_args(Split):
         if split == known:
             return known
@@ -69,7 +69,7 @@ def check_split(split: str) -> Split:
 
 
 class _Parts(NamedTuple):
-    """The parts of a sentence, the most subwords of one, or of the sentence if it had to be cut between words."""
+    """The parts of a sentence, and the most subwords of one, or of the sentence if it had to be cut between words."""
 
     spans: list[Span]
     longest: int
@@ -77,7 +77,7 @@ class _Parts(NamedTuple):
 
 
 class _LineTokens:
-    """The token ids of stretches of one line, each of which is tokenised once."""
+    """The token ids of spans of one line, each of which is tokenised once."""
 
     def __init__(self, line: str, ids: list[int], encode: Encode) -> None:
         self.line = line
@@ -85,7 +85,7 @@ class _LineTokens:
         self._found: dict[Span, list[int]] = {(0, len(line)): ids}
 
     def ids(self, spans: list[Span]) -> list[list[int]]:
-        """The token ids of each stretch."""
+        """The token ids of each span."""
         new = [span for span in dict.fromkeys(spans) if span not in self._found]
         if new:
             encoded = self._encode([self.line[start:end] for start, end in new])
@@ -93,7 +93,7 @@ class _LineTokens:
         return [self._found[span] for span in spans]
 
     def sizes(self, spans: list[Span]) -> list[int]:
-        """The number of token ids of each stretch."""
+        """The number of token ids of each span."""
         return list(map(len, self.ids(spans)))
 
 
@@ -101,7 +101,7 @@ class _LineTokens:
 class Splitter:
     """Splits lines for one model: `encode` gives the token ids of texts, `longest` is how many the model takes.
 
-    A model that does not record the lines of its training is taken to have seen one sentence per line.
+    A model without a record of its training lines is assumed to have seen one sentence per line.
     """
 
     encode: Encode
@@ -110,9 +110,9 @@ class Splitter:
     seen: TrainingLines | None
 
     def split(self, line: str, ids: list[int], split: Split) -> SplitLine:
-        """The line, which has these token ids, or its pieces: sentences, and parts of those that are too long.
+        """The line, which has these token ids, or its pieces: sentences, and parts of sentences that are too long.
 
-        A sentence is cut only if it is longer than every line of the training.
+        A sentence is cut only if it is longer than every training line, or than the model takes.
         """
         whole = SplitLine([TextPiece(line, "")], [ids], len(ids))
         if split == "none" and len(ids) <= self.longest:
@@ -138,7 +138,7 @@ class Splitter:
         return SplitLine(pieces, tokens.ids(spans), longest, bool(forced))
 
     def _parts(self, tokens: _LineTokens, span: Span, usual: int, bound: int) -> _Parts:
-        """The parts of a sentence that is longer than it may be: cut at looser signs, and else at spaces."""
+        """The parts of a sentence that is too long: cut at weaker punctuation, or else at spaces."""
         (size,) = tokens.sizes([span])
         if size <= bound:
             return _Parts([span], size)
@@ -157,7 +157,7 @@ class Splitter:
         return _Parts(found, size, is_forced=True) if len(found) > len(loose) else _Parts(found, max(sizes))
 
     def _cut(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:
-        """The parts of a span that is too long, at spaces; what has none is cut anywhere if the model cannot take it.
+        """The parts of a span that is too long, cut at spaces; a word is cut anywhere if the model cannot take it.
 
         Scripts without spaces may be cut anywhere.
         """
@@ -167,7 +167,7 @@ class Splitter:
         return [part for each in packed for part in self._halves(tokens, each, room)]
 
     def _halves(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:
-        """Halves of halves, until every one fits."""
+        """The span halved again and again until every part fits."""
         start, end = span
         wide = _is_wide(tokens.line[(start + end) // 2])
         if end - start < 2 or tokens.sizes([span])[0] <= (room if wide else self.longest):
@@ -182,7 +182,7 @@ def _is_wide(character: str) -> bool:
 
 
 def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[Span]:
-    """Neighbours joined, up to `most` of them, as long as their sizes fit into the room."""
+    """Neighbours joined, up to `most` of them, as long as their sizes fit into `room`."""
     packed: list[Span] = []
     joined, taken = most, 0
     for (start, end), size in zip(spans, sizes, strict=True):
@@ -196,9 +196,9 @@ def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[S
 
 
 def space_between(piece: TextPiece, source: str, target: str) -> str:
-    """What stands between two pieces of a translation, after its beginnings in source and target: the source's space.
+    """The space between two pieces of a translation, given the source and target before it: that of the source.
 
-    Scripts without spaces, and those that end a sentence without one, are translated into some that need it.
+    Scripts without spaces, or without one after a sentence, may be translated into scripts that need one.
     """
     if piece.before or not target or _is_wide(target[-1]):
         return piece.before

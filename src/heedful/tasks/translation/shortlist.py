@@ -1,4 +1,4 @@
-"""Learning from aligned text which target tokens a source token calls for."""
+"""Learning from aligned text which target tokens go with a source token."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from heedful.text.shortlist import Shortlist
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer
 
-# Tokens that every sentence may use, and those that one source token may call for.
+# How many tokens every sentence may use, and how many one source token adds.
 FREQUENT, PER_TOKEN = 2048, 16
-# What is learned from: more pairs tell little that is new.
+# The most pairs to learn from: more would add little.
 MOST_PAIRS = 500_000
-# Pairs that are counted at a time.
+# How many pairs are counted at a time.
 BLOCK = 10_000
 
 Ids = list[list[int]]
@@ -26,7 +26,7 @@ Array = NDArray[np.int64]
 
 
 def learn_shortlist(corpus: ParallelCorpus, tokenizer: Tokenizer, vocabulary: int) -> tuple[Shortlist, float]:
-    """A shortlist, and the share of the target's tokens that it offers to their own sentences."""
+    """A shortlist, and the share of the target tokens in the last block that it offers to their own sentences."""
     blocks = list(_encoded(corpus, tokenizer))
     if not blocks:
         raise UserError("there are no pairs of lines with text on both sides")
@@ -40,7 +40,7 @@ def learn_shortlist(corpus: ParallelCorpus, tokenizer: Tokenizer, vocabulary: in
 
 
 def coverage(shortlist: Shortlist, pairs: tuple[Ids, Ids]) -> float:
-    """The share of target tokens that are offered to their sentences."""
+    """The share of target tokens that are offered to their own sentences."""
     frequent = set(shortlist.frequent_F.tolist())
     found = total = 0
     for source, target in zip(*pairs, strict=True):
@@ -76,7 +76,7 @@ def _texts(corpus: ParallelCorpus) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _frequent(counts_V: Array, special: SpecialTokens) -> Array:
-    """The end, then the tokens that occur most often."""
+    """The end token, then the tokens that occur most often."""
     counts_V = counts_V.copy()
     counts_V[sorted(special.ids)] = 0
     order = np.argsort(-counts_V, kind="stable")[: FREQUENT - 1]
@@ -84,9 +84,9 @@ def _frequent(counts_V: Array, special: SpecialTokens) -> Array:
 
 
 def _likely(blocks: Iterable[tuple[Ids, Ids]], frequent_F: Array, vocabulary: int) -> tuple[Array, NDArray[np.float32]]:
-    """For each source token the other target tokens that occur with it, by how much they have of each other.
+    """For each source token, the rare target tokens that occur with it, by the strength of the link.
 
-    With c(s) sentences that hold s, and c(s, t) that hold both, that is c(s, t) ** 2 / (c(s) c(t)).
+    With c(s) sentences that contain s, and c(s, t) that contain both, that is c(s, t) ** 2 / (c(s) c(t)).
     """
     rare_V = np.ones(vocabulary, bool)
     rare_V[frequent_F] = False
@@ -114,7 +114,7 @@ def _likely(blocks: Iterable[tuple[Ids, Ids]], frequent_F: Array, vocabulary: in
 
 
 def _distinct(texts: Ids, vocabulary: int) -> tuple[Array, Array]:
-    """The number of each text with each of its distinct tokens, text by text."""
+    """Each text's number paired with each of its distinct tokens, text by text."""
     rows = np.repeat(np.arange(len(texts)), [len(each) for each in texts])
     tokens = np.concatenate([np.array(each, np.int64) for each in texts])
     keys = np.unique(rows * vocabulary + tokens)
@@ -124,7 +124,7 @@ def _distinct(texts: Ids, vocabulary: int) -> tuple[Array, Array]:
 def _together(
     source_rows: Array, source_tokens: Array, target_rows: Array, target_tokens: Array, vocabulary: int
 ) -> Array:
-    """A key for every source token and target token of the same pair."""
+    """A key for every source token and target token in the same pair."""
     firsts, ends = np.searchsorted(source_rows, target_rows), np.searchsorted(source_rows, target_rows, "right")
     sizes = ends - firsts
     starts = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
@@ -132,7 +132,7 @@ def _together(
 
 
 def _added(keys: Array, counts: Array, more_keys: Array, more_counts: Array) -> tuple[Array, Array]:
-    """The counts of both, by key."""
+    """The sums of both counts, by key."""
     joined, places = np.unique(np.concatenate([keys, more_keys]), return_inverse=True)
     sums = np.bincount(places, np.concatenate([counts, more_counts]), len(joined))
     return joined, sums.astype(np.int64)

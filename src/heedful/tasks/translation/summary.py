@@ -11,7 +11,7 @@ from heedful.text.cleaning import KEEPING_RULES, RULES, Rule
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """How many pairs of a corpus were read, how many were kept, and how many each rule applied to."""
+    """How many pairs of a corpus were read, how many were kept, and to how many each rule applied."""
 
     pairs_read: int
     pairs_kept: int
@@ -24,7 +24,7 @@ class CorpusCounts:
 
 @dataclass(frozen=True)
 class DataSummary:
-    """The counts of the training files and of the validation files, and the sizes of the two prepared parts.
+    """The counts for the training files and the validation files, and the sizes of the two prepared parts.
 
     Without validation files, valid_files is None and the valid pairs were held out of the training files.
     """
@@ -37,10 +37,10 @@ class DataSummary:
     vocabulary_size: int
     read_as: tuple[str, ...] = ()  # how table files are laid out, if not as TSV usually is
     pairs_per_corpus: tuple[int, ...] = ()  # the training pairs of each corpus, if several are to be mixed
-    warnings: tuple[str, ...] = ()  # of how files were read
+    warnings: tuple[str, ...] = ()  # about how files were read
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; corpora are mentioned only where several are to be mixed, and warnings if any."""
+        """Plain values for JSON; corpora are listed only if several are to be mixed, warnings only if there are any."""
         values = asdict(self)
         for name in ("pairs_per_corpus", "warnings"):
             if not values[name]:
@@ -56,7 +56,7 @@ class DataSummary:
 
 
 class PairLog:
-    """Counts the pairs of a corpus, of the training ("train") or the validation files ("valid"), and reports hits."""
+    """Counts the pairs of the training ("train") or validation files ("valid"), and reports hits."""
 
     def __init__(self, corpus: str, report: DataReport) -> None:
         self._corpus, self._report = corpus, report
@@ -67,17 +67,17 @@ class PairLog:
         self._read += pairs
 
     def warn(self, text: str) -> None:
-        """Report a warning of how a file was read."""
+        """Report a warning about how a file was read."""
         self._report.warn(text)
 
     def hit(self, rule: Rule, side: str, block: RawPairs, offset: int) -> None:
-        """Report one pair of a block that a rule applies to."""
+        """Report one pair of a block, to which a rule applies."""
         action = "changed" if rule in KEEPING_RULES else "left out"
         line = block.line(offset)
         self._report.hit(rule.value, action, self._corpus, side=side, files=block.files, line=line)
 
     def counts(self) -> CorpusCounts:
-        """The counts so far, the rules in their stated order."""
+        """The counts so far, with the rules in their stated order."""
         hits = self._report.hits(self._corpus)
         left_out = sum(count for rule, count in hits.items() if rule not in KEEPING_RULES)
         stated = {rule.value: hits[rule] for rule in RULES if hits[rule]}

@@ -15,7 +15,7 @@ from heedful.text.cleaning import CleanedPairs, clean_pairs
 
 
 def survey(corpus: ParallelCorpus, keys_path: Path, log: PairLog, progress: ThrottledProgress) -> TokenizerSample:
-    """Clean every pair, write the keys of the clean ones to a file, and sample texts for the tokenizer."""
+    """Clean every pair, write the keys of those that remain to a file, and sample texts for the tokenizer."""
     sample = TokenizerSample()
     done = 0
     with keys_path.open("wb") as file:
@@ -37,7 +37,7 @@ def survey(corpus: ParallelCorpus, keys_path: Path, log: PairLog, progress: Thro
 
 
 def clean_and_log(block: RawPairs, log: PairLog) -> CleanedPairs:
-    """Clean a block of pairs, and log what the rules apply to."""
+    """Clean a block of pairs, and log the pairs that rules apply to."""
     cleaned = clean_pairs(block.sources, block.targets, block.missing, block.faults)
     log.read(len(block.sources))
     for hit in cleaned.hits:

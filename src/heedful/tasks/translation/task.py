@@ -52,10 +52,10 @@ PAIRS_FOR_GAIN = 100
 
 @dataclass(frozen=True)
 class TranslationBatch:
-    """Sentence pairs as tensors: the decoder reads `target_BT`, and is to answer `labels_BT`.
+    """Sentence pairs as tensors: the decoder reads `target_BT` and must predict `labels_BT`.
 
-    `real_N` are the places of the labels that are not padding, found where the batch is made: a step on another device
-    need not wait for their number.
+    `real_N` are the places of the labels that are not padding, found where the batch is made, so a step on another
+    device need not wait for their number.
     """
 
     source_BS: Tensor
@@ -78,7 +78,7 @@ class TranslationBatch:
         return self.source_BS.numel() + self.target_BT.numel()
 
     def halves(self) -> list[TranslationBatch]:
-        """The batch in two parts, or by itself if it is of one pair."""
+        """The batch in two parts, or unsplit if it is of one pair."""
         if len(self.source_BS) == 1:
             return [self]
         return [self._rows(rows) for rows in torch.arange(len(self.source_BS)).chunk(2)]
@@ -178,7 +178,7 @@ def mean_loss(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[n
 
 @torch.inference_mode()
 def source_gain(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray[np.integer]]) -> float | None:
-    """How much higher the loss per target token is with the sources of other pairs, or None if there are no others."""
+    """How much higher the loss per target token is with other pairs' sources, or None if no batch has two pairs."""
     gain, seen, targets = 0.0, 0, 0
     for indices in batches:
         if len(indices) > 1 and seen < PAIRS_FOR_GAIN:
@@ -189,7 +189,7 @@ def source_gain(model: TranslationModel, pairs: Pairs, batches: Iterable[NDArray
     return gain / targets if seen else None
 
 
-# Decoding is the slow part of a validation: BLEU is taken over this many pairs at most.
+# Decoding is the slow part of a validation: BLEU is computed on at most this many pairs.
 DECODED_PAIRS = 200
 SHOWN_EXAMPLES = 3
 
@@ -206,7 +206,7 @@ class TranslationTask:
     ) -> None:
         self.model, self.data, self.settings = model, data, settings
         train, valid = data.train, data.valid
-        # One more than the ids: the end token.
+        # One more than the ids, for the end token.
         self.batches = BucketedBatches(
             train.source_lengths + 1, train.target_lengths + 1, settings.tokens_per_batch, settings.seed, mixture
         )
@@ -225,14 +225,14 @@ class TranslationTask:
 
     @property
     def validation_tokens(self) -> int:
-        """Those of the held-out pairs, and those of translations, which young models make far too long."""
+        """Tokens of the held-out pairs, and of translations, which models make far too long early in training."""
         valid = self.data.valid
         decoded = valid.source_lengths[:DECODED_PAIRS] + DecodingOptions().max_extra
         return int(valid.source_lengths.sum() + valid.target_lengths.sum() + decoded.sum())
 
     @property
     def largest_loss(self) -> float:
-        """Four times the loss of guessing all tokens alike."""
+        """Four times the loss of a uniform guess."""
         return 4.0 * math.log(self.model.output.out_features)
 
     def epoch_batches(self, epoch: int) -> Sequence[Indices]:
@@ -249,7 +249,7 @@ class TranslationTask:
 
     def validate(self) -> Validation:
         """The loss over all held-out pairs, BLEU over some of them, and a few translations."""
-        import sacrebleu  # only now: translating does without it
+        import sacrebleu  # only now: translating does not need it
 
         valid = self.data.valid
         loss = mean_loss(self.model, valid, self.valid_batches)
@@ -274,7 +274,7 @@ class TranslationTask:
         return texts
 
     def read_examples(self, model: TranslationModel) -> Iterator[None]:
-        """Let a model read a few held-out pairs, one at a time."""
+        """Let a model read a few short held-out pairs, one at a time."""
         valid = self.data.valid
         short = np.flatnonzero(np.maximum(valid.source_lengths, valid.target_lengths) < LONGEST_EXAMPLE)
         for index in short[:EXAMPLES_TO_READ]:

@@ -7,25 +7,25 @@ import numpy.typing as npt
 
 from heedful.prepared.held_out import Keys
 
-# More text than this adds time but hardly any knowledge about which subwords are frequent.
+# More text than this takes more time but tells hardly anything more about which subwords are frequent.
 MAX_SAMPLE_BYTES = 24_000_000
-# Training subwords takes about 150 bytes of memory for each byte of distinct words (measured with spaced
-# and with unspaced scripts), so that this and not the size of the text bounds the memory.
+# Training subwords takes about 150 bytes of memory for each byte of distinct words (measured with spaced and
+# unspaced scripts), so this bounds the memory, not the size of the text.
 MAX_SAMPLE_WORD_BYTES = 2_500_000
 
 
 class TokenizerSample:
-    """A bounded sample of distinct pairs, chosen by content: the same from the same pairs in any order."""
+    """A bounded sample of distinct pairs, chosen by content: the same pairs give the same sample in any order."""
 
     def __init__(self, max_bytes: int = MAX_SAMPLE_BYTES, max_word_bytes: int = MAX_SAMPLE_WORD_BYTES) -> None:
         self._max_bytes = max_bytes
         self._max_word_bytes = max_word_bytes
         self._largest_key = np.uint64(2**64 - 1)
-        self._pairs: dict[int, tuple[int, bytes, bytes]] = {}  # pair key -> source key, source, target
+        self._pairs: dict[int, tuple[int, bytes, bytes]] = {}  # pair key -> (source key, source, target)
         self._bytes = 0
 
     def add(self, keys: npt.NDArray[np.void], sources: list[bytes], targets: list[bytes]) -> None:
-        """Take the pairs with small keys; when there are too many, halve the largest key that is taken."""
+        """Take the pairs with small keys; when there are too many, halve the largest key allowed."""
         for place in np.flatnonzero(keys["pair"] <= self._largest_key).tolist():
             key = int(keys["pair"][place])
             if key not in self._pairs:
@@ -37,7 +37,7 @@ class TokenizerSample:
             self._bytes = sum(len(source) + len(target) for _, source, target in self._pairs.values())
 
     def texts(self, without_sources: Keys) -> Iterator[str]:
-        """The sampled lines, those of the given sources left out, until they hold too many distinct words."""
+        """The sampled lines, without those of the given sources, until they hold too many distinct words."""
         excluded = set(without_sources.tolist())
         words: set[bytes] = set()
         word_bytes = 0

@@ -1,4 +1,4 @@
-"""Every tensor of a translation, and computing one pair at a time with a model that is patched."""
+"""Every tensor of a translation, and computing one pair at a time with a patched model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _decoded(translator: Translator, source: list[int], beam: int) -> list[int]:
 
 
 def next_logits(view: Any, source: list[int], target_BT: Tensor) -> Tensor:
-    """The logits B V of what follows each of some beginnings of a translation."""
+    """The logits B V of what follows each of several beginnings of a translation."""
     source_BS = torch.tensor([source], device=target_BT.device).expand(len(target_BT), -1)
     logits_BTV: Tensor = view(source_BS, target_BT)
     return logits_BTV[:, -1]

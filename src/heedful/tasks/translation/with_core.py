@@ -1,4 +1,4 @@
-"""What the engine computes for a translation pipeline, apart from decoding."""
+"""What heedful's engine computes for a translation pipeline, apart from decoding."""
 
 from __future__ import annotations
 

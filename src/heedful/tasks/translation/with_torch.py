@@ -15,7 +15,7 @@ from heedful.models.evaluation_mode import evaluation_mode
 from heedful.tasks.translation.task import TranslationModel, collate, token_log_probabilities
 
 MOST_PAIRS = 128
-# Logits that are in memory at once when given translations are scored.
+# The most logits in memory at once when given translations are scored.
 SCORED_LOGITS = 2**24
 
 
@@ -56,7 +56,7 @@ class TorchPairs:
         batch = batch.to(view.device)
         view.hidden(batch.source_BS, batch.target_BT, batch.source_lengths_B)
         recorded = [each.weights for each in recorders if each.weights is not None]
-        # The position that predicts a token is the one before it, which the shifted input already is.
+        # The position that predicts a token is the one before it; the input is already shifted by one.
         mean_BTS = torch.stack([weights_BHTS.mean(1) for weights_BHTS in recorded]).mean(0).cpu().numpy()
         return [
             mean_BTS[row, : len(target), : len(source)]
