@@ -1,4 +1,4 @@
-"""Where the processes that heedful starts look for Python modules: not in the current folder."""
+"""Where the processes that heedful starts look for Python modules: never in the current folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 
 @contextmanager
 def safe_child_imports() -> Iterator[None]:
-    """Keep Python files of the current folder, perhaps that of a model, out of the processes started meanwhile."""
+    """Keep processes started inside the block from importing from the current folder, which may be a model's."""
     before = {name: os.environ.get(name) for name in SAFE_PATH}
     os.environ.update(SAFE_PATH)
     try:

@@ -35,7 +35,7 @@ class Device(Protocol):
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of that name; `auto` is the best one that there is."""
+    """The device of that name; `auto` is the best one available."""
     import torch
 
     present = {
@@ -61,7 +61,7 @@ def may_have_accelerator() -> bool:
 
 
 def device_type(name: str) -> str:
-    """The kind of the device of that name; without torch there is the CPU alone."""
+    """The kind of the device of that name; without torch there is only the CPU."""
     if name == "cpu" or (name == "auto" and not may_have_accelerator()):
         return "cpu"
     if has_torch():
@@ -74,7 +74,7 @@ def device_type(name: str) -> str:
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
     """Treat numbers too small for their format as zero, in this thread: operations on them take ten times as long."""
-    if "torch" not in sys.modules:  # nothing that torch computes
+    if "torch" not in sys.modules:  # torch computes nothing here
         yield
         return
     import torch
@@ -108,7 +108,7 @@ _cores_to_use: ContextVar[int | None] = ContextVar("cores_to_use", default=None)
 
 @contextmanager
 def side_by_side_on(cores: int) -> Iterator[None]:
-    """Let `side_by_side` work on this many cores, in this thread, which may itself be held to one."""
+    """Let `side_by_side`, in this thread, use this many cores, though the thread itself may be held to one."""
     token = _cores_to_use.set(cores)
     try:
         yield
@@ -117,10 +117,10 @@ def side_by_side_on(cores: int) -> Iterator[None]:
 
 
 def side_by_side(work: Callable[[Item], Result], items: Iterable[Item], device: Device) -> Iterator[Result]:
-    """What `work` gives for each item, in order; on a CPU on all cores, each item on one thread.
+    """What `work` gives for each item, in order; on a CPU, all cores are used, with one thread per item.
 
     So a result does not depend on how many cores there are. A process that is held to one thread stays on one core.
-    No more items are drawn than are worked on soon. Processes that work together (see `shared_work`) share the items.
+    Items are drawn only shortly before they are worked on. Processes that work together (see `shared_work`) share them.
     """
     from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""How much memory this process may take, how it keeps it, and how it shows that there is none left."""
+"""How much memory this process may use, how it keeps freed memory, and how an error shows that it has run out."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ CGROUP_FILES = (
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
 
-# The numbers of two settings of glibc's allocator: how much that is free at the end of the heap is not given back to
-# the system, and the largest tensors that lie in the heap (older versions take no more than the smaller number).
+# The numbers of two settings of glibc's allocator: how much free memory at the end of the heap is not returned to the
+# system, and the largest tensors that lie in the heap (older versions accept no more than the smaller number).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_KEPT, LARGEST_IN_HEAP = 2**30, (2**25, 2**30)
 
 
 def keep_freed_memory() -> None:
-    """Keep what is freed for the next tensors, where the allocator is glibc's; else the system clears it every time.
+    """Keep freed memory for the next tensors, if the allocator is glibc's; or else the system clears it every time.
 
-    A step of decoding frees and takes tens of megabytes: clearing them takes up to a tenth of its time.
+    A decoding step frees and allocates tens of megabytes: clearing them takes up to a tenth of its time.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if set_option:
@@ -31,7 +31,7 @@ def keep_freed_memory() -> None:
 
 
 def memory_limit() -> int:
-    """Bytes: the least of the machine's memory, the control group's limit and the process's resource limit."""
+    """In bytes, the smallest of the machine's memory, the control group's limit and the process's resource limit."""
     limits = [_physical_memory()]
     for file in [*CGROUP_FILES, *_own_cgroup_files()]:
         try:
@@ -60,21 +60,21 @@ def _own_cgroup_files() -> list[str]:
 def _physical_memory() -> int:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 4 * 2**30  # Windows tells it only through its own interface: assume little
+    return 4 * 2**30  # Windows reports it only through its own interface: assume little
 
 
 def resident_memory() -> int:
-    """Bytes of physical memory that this process holds at present."""
+    """Bytes of physical memory that this process holds now."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # no Linux: the most that it has held
+    except OSError:  # not Linux: the most that it has held
         import resource
 
         scale = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
 
-# How torch's allocators, oneDNN and the C++ library word it.
+# How torch's allocators, oneDNN and the C++ library phrase it.
 MEMORY_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "memory object", "bad_alloc")
 
 

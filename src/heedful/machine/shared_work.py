@@ -1,4 +1,4 @@
-"""Work that the processes of a run do together: each a part of it, or the first for all of them."""
+"""Work that the processes of a run do together: each does a part, or the first does it for all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Sharing(Protocol):
-    """Processes that work together; all of them call the same in the same order, and get the same."""
+    """Processes that work together; all make the same calls in the same order, and get the same results."""
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """What `work` gives for each item; every process works on some of them."""
@@ -40,6 +40,6 @@ def current_sharing() -> Sharing | None:
 
 
 def by_first(work: Callable[[], Result]) -> Result:
-    """What `work` gives, which in other processes might take another way, such as decoding, or chance."""
+    """What `work` gives, when it might go differently in other processes, as decoding or sampling does."""
     sharing = _sharing.get()
     return work() if sharing is None else sharing.by_first(work)

@@ -1,4 +1,4 @@
-"""The signals that ask a process to end in good order."""
+"""The signals that ask a process to end cleanly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 
 def ending_signals() -> list[signal.Signals]:
-    """SIGTERM, and that of a terminal's end, unless the process is to survive it (nohup)."""
+    """SIGTERM, and SIGHUP, which a closing terminal sends, unless the process should survive that (nohup)."""
     hangup = getattr(signal, "SIGHUP", None)  # Windows has none
     if hangup is None or signal.getsignal(hangup) == signal.SIG_IGN:
         return [signal.SIGTERM]

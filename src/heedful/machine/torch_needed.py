@@ -1,4 +1,4 @@
-"""Whether PyTorch is there, which training needs, and what is said where it is not."""
+"""Whether PyTorch, which training needs, is installed, and the error where it is not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_about_torch(error: ModuleNotFoundError) -> bool:
 
 @contextmanager
 def needs_torch(what: str) -> Iterator[None]:
-    """Turn a failed import of PyTorch into a UserError that names what needs it; as a decorator, too."""
+    """Turn a failed import of PyTorch into a UserError that names what needs it; also works as a decorator."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -17,7 +17,7 @@ from heedful.machine.memory import keep_freed_memory
 
 
 class WorkerProcesses:
-    """So many processes, which start when there is work for them."""
+    """This many processes, which start when there is work for them."""
 
     def __init__(self, count: int) -> None:
         self.others = set(multiprocessing.active_children())
@@ -29,7 +29,7 @@ class WorkerProcesses:
             return self.executor.submit(function, *arguments)
 
     def result(self, future: Future[Any]) -> Any:
-        """What a call has given, when it has; a UserError if its process is gone."""
+        """Wait for the result of a call; a UserError if its process is gone."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -38,7 +38,7 @@ class WorkerProcesses:
             ) from None
 
     def stop(self, *, at_once: bool) -> None:
-        """Let them end, or end them where nobody waits for what they do."""
+        """Let them end, or with `at_once` end them because nobody waits for their results."""
         if at_once:
             for process in set(multiprocessing.active_children()) - self.others:
                 process.terminate()
@@ -46,7 +46,7 @@ class WorkerProcesses:
 
 
 def _start_worker() -> None:
-    """Keep freed memory, let Ctrl-C act on the main process alone, and end when that is gone, however it went."""
+    """Keep freed memory, let Ctrl-C act on the main process alone, and end when that is gone, however it ended."""
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

@@ -1,1 +1,1 @@
-"""What training on many GPUs takes: memory, traffic and time, by closed forms and by a step that is measured."""
+"""What training on many GPUs takes: memory, traffic and time, by closed forms and by a measured step."""

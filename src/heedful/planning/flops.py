@@ -1,4 +1,4 @@
-"""The floating-point operations of a training step: two for each multiplication of a matrix product."""
+"""The floating-point operations of a training step: two for each multiplication in a matrix product."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from heedful.planning.shape import ModelShape, StackShape
 class Flops:
     """Operations of one token on average, over all GPUs; `recomputed` are those of blocks whose forward runs twice.
 
-    Attention is counted as its kernel computes it, over all pairs of positions: what a causal mask or a window could
-    save is not taken off.
+    Attention is counted over all pairs of positions, as its kernel computes it: what a causal mask or a window could
+    save is not subtracted.
     """
 
     forward: float

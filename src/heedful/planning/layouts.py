@@ -9,7 +9,7 @@ from heedful.planning.shape import ModelShape, StackShape
 from heedful.training.parallel.layout import WITHOUT_STAGES
 
 AXES = ("replicate", "shard", "tensor", "pipeline")
-# More stages would wait for each other for most of the time, more shares of a layer would be too small to compute with.
+# More stages would wait for each other most of the time; more shares of a layer would be too small to compute with.
 MOST_STAGES, MOST_SHARES = 16, 64
 
 
@@ -17,7 +17,7 @@ MOST_STAGES, MOST_SHARES = 16, 64
 class Layout:
     """GPUs by axis, and what each of them computes at a time.
 
-    A step of a GPU has `parts` of `sequences` each; with `recompute`, of a block's activations only its input is kept.
+    A step of a GPU has `parts` of `sequences` each; with `recompute`, only the input of a block's activations is kept.
     """
 
     replicate: int = 1
@@ -30,7 +30,7 @@ class Layout:
 
     @property
     def copies(self) -> int:
-        """How many sets of GPUs read data of their own."""
+        """How many sets of GPUs read their own data."""
         return self.replicate * self.shard
 
     @property
@@ -48,9 +48,9 @@ class Layout:
 
 
 def meshes(shape: ModelShape, family: str, gpus: int) -> Iterator[Layout]:
-    """All ways to lay a number of GPUs out that training takes; heads and inner widths must be divided.
+    """All ways of laying out a number of GPUs that training accepts; `tensor` must divide heads and inner widths.
 
-    Stages have as many layers each, are those of a family that can lie in them, and go with copies alone.
+    Stages have equally many layers, need a family that can lie in stages, and combine with copies only.
     """
     for tensor in _divisors(gpus, MOST_SHARES):
         if not all(_can_be_split(stack, tensor) for stack in shape.stacks):

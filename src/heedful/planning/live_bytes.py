@@ -1,4 +1,4 @@
-"""Counting the bytes of live tensors by kind, and those that are sent by axis, while a step runs."""
+"""Counts the bytes of live tensors by kind, and the bytes sent by axis, while a step runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 KINDS = ("parameters", "gradients", "optimizer", "activations", "buffers")
-# Operations of FSDP and of process groups: what they work on is neither kept by a layer nor by the optimizer.
+# Operations of FSDP and of process groups: what they work on is kept neither by a layer nor by the optimizer.
 BUFFER_NAMESPACES = {"c10d", "fsdp", "_c10d_functional"}
 
 
 @dataclass
 class _Block:
-    """Memory that a tensor lies in."""
+    """Memory that holds a tensor."""
 
     serial: int
     size: int
@@ -32,9 +32,9 @@ class _Block:
 
 @dataclass
 class LiveBytes(TorchDispatchMode):
-    """While it is entered, follows all tensors that are made, on any device and also without memory.
+    """While entered, follows all tensors that are made, on any device and also without memory.
 
-    `axes` has, by the name of a process group, the axis that it lies along and its number of processes.
+    `axes` maps the name of a process group to the axis that it lies along and its number of processes.
     """
 
     axes: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class LiveBytes(TorchDispatchMode):
         self._default = "activations"
 
     def take(self, tensors: Iterable[Tensor | None], kind: str) -> None:
-        """Say of what kind the memory of some tensors is, whether it was there before or is new."""
+        """Say what kind of memory some tensors have, whether it was there before or is new."""
         for tensor in tensors:
             if tensor is not None:
                 serial = self._follow(_local(tensor))
@@ -62,7 +62,7 @@ class LiveBytes(TorchDispatchMode):
 
     @contextmanager
     def default(self, kind: str) -> Iterator[None]:
-        """Let what is made meanwhile be of a kind, unless something else says otherwise."""
+        """Let what is made inside the block be of a kind, unless something else says otherwise."""
         before, self._default = self._default, kind
         try:
             yield
@@ -71,7 +71,7 @@ class LiveBytes(TorchDispatchMode):
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Enter the mode, and see what is resized in place too."""
+        """Enter the mode, and also see what is resized in place."""
         resize = torch.UntypedStorage.resize_
 
         def followed(storage: torch.UntypedStorage, size: int) -> torch.UntypedStorage:
@@ -93,10 +93,10 @@ class LiveBytes(TorchDispatchMode):
         self, function: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if any(issubclass(each, DTensor) for each in types):
-            return NotImplemented  # what it makes of the call comes by here
+            return NotImplemented  # the calls that it makes in turn come through here
         kwargs = kwargs or {}
         if function is torch.ops.aten._local_scalar_dense.default and isinstance(args[0], FakeTensor):
-            return 1  # a look at a value that is not there: whatever asks is told yes
+            return 1  # a look at a value that is not there: the answer is always yes
         result = function(*args, **kwargs)
         tensors = [each for each in tree_leaves(result) if isinstance(each, Tensor)]
         serials = [self._follow(each) for each in tensors]
@@ -130,7 +130,7 @@ class LiveBytes(TorchDispatchMode):
         return forget
 
     def _count(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Add up what this process sends in a collective operation, if that is done by rings."""
+        """Add up what this process sends in a collective operation, if that uses rings."""
         group = next((each for each in _group_names(args, kwargs) if each in self.axes), None)
         if group is None:
             return
@@ -138,12 +138,12 @@ class LiveBytes(TorchDispatchMode):
         tensors = [each for each in tree_leaves(args) if isinstance(each, Tensor)]
         whole = max(each.numel() * each.element_size() for each in tensors)
         if "_c10d_functional" in name and "all_gather" in name:
-            whole *= size  # given is a share of what is made
+            whole *= size  # the argument is a share of the result
         rounds = 2 if "allreduce" in name or "all_reduce" in name else 1
         self.sent[axis] = self.sent.get(axis, 0) + rounds * whole * (size - 1) // size
 
     def peak(self) -> dict[str, int]:
-        """The bytes of each kind at the moment when there were the most in all."""
+        """The bytes of each kind at the moment when their total was largest."""
         kinds = dict.fromkeys(KINDS, 0)
         most, at_most = -1, dict(kinds)
         total = 0
@@ -160,7 +160,7 @@ def _local(tensor: Tensor) -> Tensor:
 
 
 def _group_names(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[str]:
-    """What among the arguments of an operation may name its process group."""
+    """The arguments of an operation that may name its process group."""
     for each in [*args, *kwargs.values()]:
         if isinstance(each, torch.ScriptObject) and "ProcessGroup" in str(each._type()):
             yield dist.ProcessGroup.unbox(each).group_name

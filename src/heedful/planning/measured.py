@@ -1,4 +1,4 @@
-"""A step of the real model, really spread over processes, on a device without memory: its bytes are counted."""
+"""Counts the bytes of a step of the real model, really spread over processes, on a device without memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from heedful.training.parallel.sharded import ShardedAverage
 from heedful.training.parallel.sharded_gradients import ShardedGradients
 from heedful.training.step import TrainingStep
 
-# Every second layer may differ.
+# Every other layer may differ.
 FEW_LAYERS = 2
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a step took: bytes per kind at the peak, bytes that a GPU sent per axis, and the seconds of measuring it."""
+    """What a step took: bytes per kind at the peak, bytes that a GPU sent per axis, and how long measuring took."""
 
     memory: dict[str, int]
     sent: dict[str, int]
@@ -75,7 +75,7 @@ def _without_memory(device: torch.device) -> Iterator[None]:
     with ExitStack() as entered:
         entered.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         entered.enter_context(RealTables())  # type: ignore[no-untyped-call]
-        # Torch has threads for the devices that it knew when a first gradient was computed in this process.
+        # Torch has threads only for the devices that it knew when this process computed its first gradient.
         entered.enter_context(torch.autograd.set_multithreading_enabled(False))
         if device.type != "cpu":
             entered.enter_context(fused_attention())
@@ -88,7 +88,7 @@ def parallel_config(layout: Layout) -> ParallelConfig:
 
 
 class Rehearsal:
-    """A model with all that a step of its training needs, spread over the processes of a mesh."""
+    """A model with all that a training step needs, spread over the processes of a mesh."""
 
     def __init__(self, subject: Subject, layout: Layout, mesh: DeviceMesh) -> None:
         training = subject.training
@@ -102,7 +102,7 @@ class Rehearsal:
         self.optimizer = make_optimizer(self.model, training.optimizer)
         self.average = ShardedAverage(self.model, training.ema_decay) if training.ema_decay else None
         self.clip_norm = training.optimizer.clip_norm
-        # From the second part on, the gradients of those before it are there: two parts are like any more.
+        # From the second part on, there are gradients of earlier ones: two parts stand for any larger number.
         self.parts = min(layout.parts, 2)
 
     def step(self) -> None:
@@ -122,7 +122,7 @@ class Rehearsal:
             self.average.update(1)
 
     def first_update(self) -> None:
-        """Let the optimizer make what it makes in its first step."""
+        """Let the optimizer create what it creates in its first step."""
         for parameter in self.model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         self.update()
@@ -150,8 +150,8 @@ class Rehearsal:
 def _counted(subject: Subject, layout: Layout, mesh: DeviceMesh) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of a step that is not the first.
 
-    Torch works out once how each operation is spread, for which it makes tensors too: a model of few layers has all
-    operations but those of the update, which take all parameters at once, and takes a step before.
+    Torch works out once how each operation is spread, and makes tensors for that too. So a model of few layers takes
+    a step first: it has all operations except those of the update, which take all parameters at once.
     """
     few = replace(subject, model=with_layers(subject.family, subject.model, FEW_LAYERS))
     live = LiveBytes({mesh.get_group(axis).group_name: (axis, mesh[axis].size()) for axis in MESH_AXES})
@@ -164,7 +164,7 @@ def _counted(subject: Subject, layout: Layout, mesh: DeviceMesh) -> tuple[dict[s
 
 
 def full_batch(subject: Subject, sequences: int) -> list[Tensor]:
-    """So many sequences as long as they may be, without padding: the inputs of the model, and at last the labels."""
+    """This many sequences of the greatest length, without padding: the inputs of the model, and last the labels."""
     model, family = subject.model, subject.family
     targets = shape_of(family, model).targets
     labels = torch.zeros(sequences * targets, dtype=torch.long)
@@ -175,7 +175,7 @@ def full_batch(subject: Subject, sequences: int) -> list[Tensor]:
 
 
 def _loss(model: Any, batch: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """The loss as the tasks compute it, but of rows whose number is known beforehand."""
+    """The loss as the tasks compute it, but over a number of rows known beforehand."""
     *inputs, labels = batch
     hidden = model.hidden(*inputs)
     if hasattr(model, "transform"):  # of encoder-only models
@@ -185,5 +185,5 @@ def _loss(model: Any, batch: list[Tensor]) -> tuple[Tensor, Tensor]:
         rows = model.transform(rows)
     if hasattr(model.output, "cross_entropy"):  # its layer is split over the vocabulary
         return output_cross_entropy(model.output, rows, labels, 0.0)
-    # Parameters without memory are of another class, for which `output_cross_entropy` would not take its usual way.
+    # Parameters without memory are of another class, for which `output_cross_entropy` would not take its usual path.
     return linear_cross_entropy(rows, model.output.weight, labels, 0.0, model.output.bias)

@@ -10,14 +10,14 @@ from heedful.planning.shape import ModelShape, StackShape
 from heedful.tasks.cross_entropy import rows_per_piece
 
 FULL = 4  # bytes of a number that is held, summed over GPUs, or part of the loss
-# The activation of a feed-forward network keeps so many tensors of its inner width for its gradient.
+# How many tensors of the inner width the activation of a feed-forward network keeps for its gradient.
 KEPT_INSIDE = {"relu": 1, "gelu": 2, "gelu_tanh": 2, "silu": 2, "swiglu": 4}
 
 
 def memory_of(
     shape: ModelShape, parameters: ModelParameters, layout: Layout, size: int, average: bool
 ) -> dict[str, int]:
-    """Bytes by kind at the moment with the most of them; a number in a block takes `size` bytes.
+    """Bytes by kind at the moment when there are most; a number in a block takes `size` bytes.
 
     That moment is in the loss, in the backward pass of the last block, or at its end.
     """
@@ -71,7 +71,7 @@ def block_activations(stack: StackShape, tensor: int, size: int) -> int:
         total += length * (queries + given + row) + memory * (size * stack.width + keys_values + repeated)
     if stack.biased:
         total += size * heads // tensor * length * length
-    if config.local_window is not None:  # every second layer: a mask that is added, and rows that see nothing
+    if config.local_window is not None:  # every other layer: a mask that is added, and rows that see nothing
         total += (size * length * length + length * given) // 2
     return total
 
@@ -84,7 +84,7 @@ def kept_by_block(stack: StackShape, layout: Layout, size: int) -> int:
 
 
 def _block_gradients(stack: StackShape, layout: Layout, size: int) -> int:
-    """Bytes of gradients by activations that are there at once inside a block: those of the feed-forward network."""
+    """Bytes of gradients of activations that exist at once inside a block: those of the feed-forward network."""
     inner = 2 * stack.projected_width // layout.tensor
     return layout.sequences * stack.length * size * (inner + 2 * stack.width)
 
@@ -97,6 +97,6 @@ def _block_buffers(shares: list[Share], size: int) -> int:
 
 
 def _piece(shape: ModelShape, layout: Layout) -> int:
-    """Bytes of the logits that are computed at a time on a GPU."""
+    """Bytes of the logits that a GPU computes at a time."""
     classes = -(-shape.classes // layout.tensor)
     return FULL * classes * rows_per_piece(layout.sequences * shape.targets, classes, torch.device("cuda"))

@@ -1,4 +1,4 @@
-"""The parameters that one GPU holds under a layout, counted on a model without memory."""
+"""The parameters that one GPU holds under a layout, counted from a model without memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Parameter:
     placement: Placement
 
     def share(self, tensor: int, shard: int) -> Share:
-        """Of the first GPU, whose share is never smaller than another's."""
+        """The share of the first GPU, which is never smaller than another's."""
         shape = list(self.shape)
         if self.placement.axis is not None:
             pieces = self.placement.ranges(shape[self.placement.axis], 0, tensor)
@@ -57,7 +57,7 @@ class ModelParameters:
         return [(count // layout.pipeline, _share(block, layout)) for count, block in self.blocks]
 
     def others_share(self, layout: Layout) -> Share:
-        """What a GPU has of the parameters outside of the blocks."""
+        """What a GPU has of the parameters outside the blocks."""
         return _share(self.others, layout)
 
     def held(self, layout: Layout) -> int:
@@ -77,7 +77,7 @@ def _share(parameters: tuple[_Parameter, ...], layout: Layout) -> Share:
 
 
 def parameters_of(family: str, model: Any) -> ModelParameters:
-    """The parameters of a model; the blocks of a stack are all alike, so that one of each is built."""
+    """The parameters of a model; the blocks of a stack are all alike, so one of each is built."""
     network = FAMILIES[family].build_without_memory(with_layers(family, model, 1))
     placed, taken = placements(network), set()
     counts = [model.encoder, model.decoder] if family == "encoder_decoder" else [model.stack]

@@ -1,4 +1,4 @@
-"""A plan: the layouts of a model on a number of GPUs by rank, the best of them measured."""
+"""A plan: the layouts of a model on a number of GPUs, ranked, with the best of them measured."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from heedful.planning.ranking import PlannedLayout, Planner, refuse
 from heedful.planning.subject import Subject
 from heedful.planning.timing import Hardware
 
-# Layouts that are measured, those that may be to find as many that fit, and those that are shown.
+# Layouts to measure, how many may be tried to find that many that fit, and how many are shown.
 MEASURED, MOST_TRIED, SHOWN = 3, 6, 10
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What training a model on so many GPUs takes; `layouts` are the best that fit, by rank."""
+    """What training a model on this many GPUs takes; `layouts` are the best that fit, by rank."""
 
     subject: Subject
     gpus: int
@@ -106,7 +106,7 @@ def _measured(
     """The best layouts by rank: the first few measured, and left out if they turn out not to fit, then some others."""
     found = list(ranked)
     fitting = 0
-    # Stages are not applied to a model as the other axes are.
+    # Layouts with stages cannot be measured: stages are not applied to a model as the other axes are.
     for place in [place for place, each in enumerate(ranked) if each.layout.pipeline == 1][:MOST_TRIED]:
         tell(f"measuring a step of {ranked[place].layout}")
         found[place] = replace(ranked[place], measured=measure(subject, ranked[place].layout))

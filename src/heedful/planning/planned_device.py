@@ -1,4 +1,4 @@
-"""A device that exists only in plans: tensors on it have sizes and no memory, and code takes the ways of a GPU."""
+"""A device that exists only in plans: tensors on it have sizes but no memory, and code takes the paths of a GPU."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Stream:
 
 
 class _Module(backend_registration._DummyBackendModule):
-    """What torch asks of the module of a device (`torch.planned`)."""
+    """What torch needs from the module of a device (`torch.planned`)."""
 
     def __init__(self) -> None:
         self.Stream, self.Event = Stream, Event
@@ -72,17 +72,17 @@ class _Module(backend_registration._DummyBackendModule):
 
 @cache
 def planned_device() -> torch.device:
-    """The device, which torch knows by its name from now on; it takes the place for devices of other makers."""
+    """The device, which torch knows by its name from now on; it takes torch's slot for third-party devices."""
     backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
     return torch.device(NAME, 0)
 
 
 @contextlib.contextmanager
 def fused_attention() -> Iterator[None]:
-    """Let attention be that of a GPU's kernel, which keeps a number per row in place of the scores.
+    """Let attention be that of a GPU's kernel, which keeps one number per row instead of the scores.
 
-    Left alone, torch writes attention out on a device that it does not know. The function itself is replaced: a mode
-    that sees its calls is left while gradients are computed, and with them activations for a second time.
+    By default, torch writes attention out on a device that it does not know. The function itself is replaced: a mode
+    that sees its calls is inactive while gradients, and with them recomputed activations, are computed.
     """
     before = F.scaled_dot_product_attention
     F.scaled_dot_product_attention = _attend  # type: ignore[assignment]
@@ -103,7 +103,7 @@ def _attend(
 ) -> Tensor:
     bias = mask
     if mask is not None:
-        if mask.dtype == torch.bool:  # as torch does it before it calls the kernel
+        if mask.dtype == torch.bool:  # as torch does before it calls the kernel
             bias = torch.zeros_like(mask, dtype=query_BHTK.dtype).masked_fill_(~mask, -torch.inf)
         assert bias is not None
         bias = bias.expand(*query_BHTK.shape[:3], key_BHSK.shape[2])
@@ -113,9 +113,9 @@ def _attend(
 
 
 class RealTables(TorchDispatchMode):
-    """While it is entered, above FakeTensorMode, tensors that have values keep them: the tables of process meshes do.
+    """While entered, above FakeTensorMode, tensors that have values keep them, such as the tables of process meshes.
 
-    Who looks at a value that is not there is told 0: while a model is built, that no number was drawn out of bounds.
+    A value that is not there is read as 0: while a model is built, that means that no number was drawn out of bounds.
     """
 
     def __torch_dispatch__(

@@ -25,9 +25,9 @@ def amount(text: str, what: str, lowest: float = 0.0, largest: float = float("in
 
 
 def shown(value: float, unit: str = "", digits: int = 3) -> str:
-    """A number in three digits with the letter that suits it: 1.52 GB."""
+    """A number to three digits, with the letter that suits it: 1.52 GB."""
     for size, letter in UNITS:
-        # What would be rounded up to a thousand of one letter is one of the next.
+        # What would round up to a thousand of one letter is one of the next.
         if value >= size * 0.9995:
             return (
                 f"{value / size:.{digits}g} {letter}{unit}"

@@ -1,4 +1,4 @@
-"""All layouts of a number of GPUs by closed forms: which fit into their memory, and which of those are fastest."""
+"""All layouts of a number of GPUs, by closed forms: which fit into memory, and which of those are fastest."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from heedful.planning.subject import Subject
 from heedful.planning.timing import SECONDS_PER_DAY, Hardware, step_seconds
 from heedful.planning.traffic import traffic_of
 
-# Steps may be so many times as large as the settings ask before a layout comes after all others.
+# Steps may be this many times as large as the settings ask before a layout ranks after all others.
 MOST_LARGER = 4
-# Powers of two up to which numbers of GPUs are tried when those that were given do not suffice.
+# The largest power of two tried as a number of GPUs when those given are not enough.
 MOST_GPUS = 2**17
 
 
 @dataclass(frozen=True)
 class PlannedLayout:
-    """A layout with what closed forms say of it, and what was measured, if it was."""
+    """A layout with what closed forms say about it, and what was measured, if it was."""
 
     layout: Layout
     memory: dict[str, int]
@@ -37,11 +37,11 @@ class PlannedLayout:
 
     @property
     def total(self) -> int:
-        """Bytes of one GPU at the peak: those that were measured, or else those of the closed forms."""
+        """Bytes of one GPU at the peak: as measured, or else by the closed forms."""
         return self.measured.total if self.measured else sum(self.memory.values())
 
     def days(self, tokens: float) -> float:
-        """Days of a run over so many tokens."""
+        """Days of a run over this many tokens."""
         return tokens / self.step_tokens * self.step_seconds / SECONDS_PER_DAY
 
 
@@ -62,14 +62,14 @@ class Planner:
 
     @property
     def size(self) -> int:
-        """The bytes of a number that blocks compute with."""
+        """The bytes of each number that blocks compute with."""
         return 2 if self.subject.precision == "bf16" else 4
 
     def ranked(self, gpus: int, hardware: Hardware) -> list[PlannedLayout]:
         """The layouts that fit, each with its fastest way to cut a step into parts; the fastest of all first.
 
         Those whose steps had to be made much larger, to give every GPU a sequence, come after all others. Of layouts
-        that are about as fast, the one that needs less memory comes first.
+        that are about equally fast, the one that needs less memory comes first.
         """
         best = []
         for mesh in meshes(self.shape, self.subject.family, gpus):
@@ -98,7 +98,7 @@ class Planner:
             sequences *= 2
 
     def planned(self, layout: Layout, hardware: Hardware) -> PlannedLayout:
-        """What closed forms say of a layout."""
+        """What closed forms say about a layout."""
         average = bool(self.subject.training.ema_decay)
         memory = memory_of(self.shape, self.parameters, layout, self.size, average)
         sent = traffic_of(self.shape, self.parameters, layout, self.size)
@@ -108,7 +108,7 @@ class Planner:
 
 
 def refuse(planner: Planner, gpus: int, hardware: Hardware) -> NoReturn:
-    """Raise a UserError that says what a model lacks that fits in no layout."""
+    """Raise a UserError that says what a model that fits in no layout would need."""
     smallest = planner.smallest(gpus, hardware)
     enough = _enough_gpus(planner, gpus, hardware)
     more = f"about {enough:,} such GPUs are enough" if enough else "no number of such GPUs is enough"

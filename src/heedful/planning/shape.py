@@ -9,7 +9,7 @@ from typing import Any
 from heedful.settings.positions import name_of, traits_of
 from heedful.settings.stack import StackConfig
 
-# The share of its tokens that a masked language model is asked for (Devlin et al., 2019).
+# The share of its tokens that a masked language model must predict (Devlin et al., 2019).
 MASKED_SHARE = 0.15
 
 
@@ -17,7 +17,7 @@ MASKED_SHARE = 0.15
 class StackShape:
     """A stack of equal blocks: its settings, its tokens per sequence, and those of the memory that it attends to.
 
-    Its positions may turn queries and keys (`rotates`), or add a bias to the scores (`biased`).
+    Its positions may rotate queries and keys (`rotates`), or add a bias to the scores (`biased`).
     """
 
     config: StackConfig
@@ -58,7 +58,7 @@ class StackShape:
 
     @property
     def projected_width(self) -> int:
-        """The width that its first layer gives."""
+        """The width that the first layer of the feed-forward network gives."""
         return self.inner_width * (2 if self.config.feed_forward.activation == "swiglu" else 1)
 
     @property
@@ -72,7 +72,7 @@ class StackShape:
 class ModelShape:
     """A model as sizes; a sequence has `tokens` on all sides, of which `targets` are predicted out of `classes`.
 
-    `front` are the multiplications that a sequence takes before its first block.
+    `front` counts the multiplications for a sequence outside the blocks, apart from the output layer.
     """
 
     stacks: tuple[StackShape, ...]
@@ -114,6 +114,6 @@ def shape_of(family: str, model: Any) -> ModelShape:
 
 
 def with_layers(family: str, model: Any, layers: int) -> Any:
-    """The settings of the same model with so many layers in every stack."""
+    """The settings of the same model with this many layers in every stack."""
     names = ("encoder", "decoder") if family == "encoder_decoder" else ("stack",)
     return replace(model, **{name: replace(getattr(model, name), num_layers=layers) for name in names})

@@ -15,14 +15,14 @@ from heedful.training.resolve import fill_in
 
 # The vocabulary of the paper's models (5.1), and a usual one for other texts; the classes of ImageNet.
 PAPERS_VOCABULARY, USUAL_VOCABULARY, USUAL_CLASSES = 37_000, 32_000, 1_000
-# The tokens of a step, where the settings leave them to the data.
+# The tokens of a step, if the settings leave them to the data.
 USUAL_STEP = 500_000
 PLANNED_FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only", "vision")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and its training, with what had to be assumed of them in words."""
+    """A model and its training, with what had to be assumed about them, in words."""
 
     name: str
     family: str
@@ -39,12 +39,12 @@ class Subject:
 
     @property
     def precision(self) -> str:
-        """What is computed in: bf16, which every GPU of today has, unless the settings say fp32."""
+        """The precision: bf16, which every GPU of today has, unless the settings say otherwise."""
         return self.training.machine.precision or "bf16"
 
 
 def subject_of(text: str) -> Subject:
-    """The subject that a name stands for: of a folder, of a settings file, or of a preset."""
+    """The subject that a name stands for: the name of a folder, a settings file or a preset."""
     path = Path(text)
     if path.is_dir():
         config = check_model_folder(path)
@@ -68,7 +68,7 @@ def _of_settings(path: Path) -> Subject:
 
 
 def completed(subject: Subject) -> Subject:
-    """The subject with the sizes that its data would settle, and with words about them."""
+    """The subject with the sizes that its data would settle, and with these stated as assumptions."""
     if subject.family not in PLANNED_FAMILIES:
         raise UserError(
             f"{subject.name} is of the family {subject.family!r}, of which there is no plan: "

@@ -1,4 +1,4 @@
-"""A model of the time that a step takes, on top of its operations and its traffic."""
+"""A model of the time that a step takes, from its operations and its traffic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heedful.planning.flops import Flops
 from heedful.planning.layouts import Layout
 
-# GPUs of one machine, and how many times faster they reach each other than GPUs of other machines.
+# GPUs per machine, and how many times faster they reach each other than GPUs of other machines.
 MACHINE_GPUS, MACHINE_SPEED = 8, 8
 SECONDS_PER_DAY = 86_400
 
@@ -43,7 +43,7 @@ def step_seconds(flops: Flops, tokens_per_part: int, layout: Layout, sent: dict[
 
 
 def _speed(axis: str, layout: Layout, hardware: Hardware) -> float:
-    """Bits per second along an axis: those of the machine if all GPUs along it are in one."""
+    """Bits per second along an axis: the machine's own if all GPUs along it are in one."""
     reach = 1
     for name in ("tensor", "pipeline", "shard", "replicate"):
         reach *= getattr(layout, name)

@@ -1,4 +1,4 @@
-"""Closed forms for the bytes that one GPU sends in a step along each axis, if collective operations go in rings."""
+"""Closed forms for the bytes that one GPU sends in a step along each axis, if collective operations use rings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def traffic_of(shape: ModelShape, parameters: ModelParameters, layout: Layout, b
 
 
 def _ring(size: int, gpus: int) -> int:
-    """What each GPU sends of `size` bytes that are gathered by all, or summed and left in shares."""
+    """What each GPU sends when `size` bytes are gathered by all, or summed and left in shares."""
     return size * (gpus - 1) // gpus
 
 
@@ -34,7 +34,7 @@ def _layer_sums(shape: ModelShape, layout: Layout, block_bytes: int) -> int:
     total = 0
     for stack in shape.stacks:
         tokens = layout.sequences * stack.length * stack.width
-        # A sum after each sub-layer; in the backward pass a sum before each; with recomputing, those of forward again.
+        # A sum after each sub-layer; in the backward pass one before each; with recomputing, the forward ones again.
         forward = (1 + stack.attentions) * tokens
         memory = layout.sequences * stack.memory_length * stack.width
         passes = 3 if layout.recompute else 2
@@ -44,5 +44,5 @@ def _layer_sums(shape: ModelShape, layout: Layout, block_bytes: int) -> int:
 
 
 def _handed_on(shape: ModelShape, layout: Layout) -> int:
-    """Bytes that a stage hands to the next one, and gradients that it hands back."""
+    """Bytes that a stage passes on to the next one, and gradients that it passes back."""
     return 2 * FULL * layout.sequences * shape.tokens * shape.width if layout.pipeline > 1 else 0

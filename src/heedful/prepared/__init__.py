@@ -1,1 +1,1 @@
-"""Data that is prepared once and used again: its folder, its rows, what is held out, batches."""
+"""Data that is prepared once and reused: its folder, its rows, what is held out, batches."""

@@ -12,15 +12,15 @@ from heedful.prepared.mixture import Mixture
 
 Indices = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.int32]
-# Up to here, keys are counted in a table and not sorted.
+# Keys below this are counted in a table, not sorted.
 COUNTED_KEYS = 1 << 22
 
 
 class BucketedBatches:
     """Cuts a corpus into batches whose rows times (longest source + longest target) keep within a budget.
 
-    The lengths are those of the rows that the model sees, so that they count the end token. With a mixture, an epoch
-    has pairs as often as that says; without one, each pair once.
+    The lengths are those of the rows that the model sees, including the end token. With a mixture, an epoch has each
+    pair as often as that says; without one, once.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class BucketedBatches:
         if tokens_per_batch < 1:
             raise UserError(f"a batch of {tokens_per_batch} tokens holds nothing: give at least 1")
         self._budget, self._seed, self._mixture = tokens_per_batch, seed, mixture
-        # Target lengths rise; source lengths rise and fall by turns, so that they do not jump from the
+        # Target lengths rise; source lengths alternately rise and fall, so that they do not jump from the
         # longest to the shortest where the target length changes.
         span = int(source_lengths.max(initial=0)) + 1
         turned = np.where(target_lengths % 2 == 0, source_lengths, span - 1 - source_lengths)
         keys, groups = _distinct(target_lengths * np.int64(span) + turned)
-        # Pairs of the same two lengths, each group in the order of the corpus, one group after the other.
+        # Pairs of the same two lengths, each group in the order of the corpus, one group after another.
         by_length = np.argsort(groups, kind="stable")
         self._by_length = by_length.astype(np.int32 if len(by_length) < 2**31 else np.int64)
         self._counts = np.bincount(groups, minlength=len(keys))
@@ -48,7 +48,7 @@ class BucketedBatches:
         self._targets, self._sources = targets.tolist(), np.where(targets % 2 == 0, turned, span - 1 - turned).tolist()
 
     def epoch(self, epoch: int, numbered_from: int = 0) -> "EpochBatches":
-        """The batches of an epoch, a function of seed and epoch, as arrays of indices that count from a number."""
+        """The batches of an epoch, a function of seed and epoch, as arrays of indices from `numbered_from` on."""
         # Raw output of a bit generator, since only that is promised to stay the same in all numpy versions.
         random = np.random.PCG64([self._seed, epoch])
         order, counts, mixture = self._by_length, self._counts, self._mixture
@@ -59,7 +59,7 @@ class BucketedBatches:
         draws = random.random_raw(len(order))
         cuts = self._cuts(counts.tolist())
         batches = np.argsort(random.random_raw(len(cuts) - 1), kind="stable")
-        # The same pair may come again: then it is its place that a draw belongs to, and not the pair.
+        # With a mixture a pair may come again: then each draw belongs to a place, not to a pair.
         shuffled = _ShuffledGroups(order if mixture else order.copy(), counts, draws, by_pair=mixture is None)
         return EpochBatches(shuffled, np.array(cuts), batches, numbered_from)
 
@@ -69,7 +69,7 @@ class BucketedBatches:
         for source, target, count in zip(self._sources, self._targets, counts, strict=True):
             if not count:
                 continue
-            # The longest target of the batch that is open is that of this group, because targets only grow.
+            # The longest target of the open batch is that of this group, because targets only grow.
             longest = max(longest, source)
             fitting = min(count, max(0, self._budget // (longest + target) - rows)) if rows else 0
             rows, end, left = rows + fitting, end + fitting, count - fitting
@@ -84,7 +84,7 @@ class BucketedBatches:
 
 
 class _ShuffledGroups:
-    """Pairs, one group of equal lengths after the other; a group is put into random order when it is first needed."""
+    """Pairs, one group of equal lengths after another; a group is shuffled when it is first needed."""
 
     def __init__(
         self, order: npt.NDArray[Any], counts: npt.NDArray[Any], draws: npt.NDArray[np.uint64], by_pair: bool
@@ -109,7 +109,7 @@ class _ShuffledGroups:
 
 
 class _Batches(Sequence[Indices]):
-    """Batches that are made when they are asked for: any of them is there at once."""
+    """Batches that are made on demand, in any order."""
 
     @abstractmethod
     def _batch(self, place: int) -> Indices:
@@ -139,7 +139,7 @@ class EpochBatches(_Batches):
 
 
 class EvenBatches(_Batches):
-    """Examples in an order that is known, by batches of this many; the last one may have fewer."""
+    """Examples in a given order, in batches of `size`; the last one may have fewer."""
 
     def __init__(self, order: Indices, size: int) -> None:
         self._order, self._size = order, size
@@ -152,7 +152,7 @@ class EvenBatches(_Batches):
 
 
 def _distinct(keys: Indices) -> tuple[Indices, npt.NDArray[Any]]:
-    """The distinct keys in order, and the place of each key among them, as small a number as there is."""
+    """The distinct keys in order, and the place of each key among them, in the smallest type that holds it."""
     if keys.max(initial=0) < COUNTED_KEYS:
         occurs = np.bincount(keys) > 0
         distinct = np.flatnonzero(occurs)

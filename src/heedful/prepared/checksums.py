@@ -1,4 +1,4 @@
-"""Lengths and checksums of the files in a folder, by which damage is found before anything is read from it."""
+"""Lengths and checksums of the files in a folder, which reveal damage before anything is read from it."""
 
 import json
 import zlib
@@ -7,12 +7,12 @@ from pathlib import Path
 from heedful.files import flush_folder, flush_to_disk, write_file
 
 CHECKSUMS_NAME = "checksums.json"
-# Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
+# Bytes read at a time: few enough to stay in the processor's cache while they are summed.
 _BLOCK_BYTES = 1 << 16
 
 
 def seal_folder(folder: Path) -> None:
-    """Write down the length and the checksum of every file in a folder, and wait until all of it is on the disk."""
+    """Record the length and the checksum of every file in a folder, and wait until everything is on disk."""
     files = _files(folder)
     for path in files:
         flush_to_disk(path)
@@ -23,9 +23,9 @@ def seal_folder(folder: Path) -> None:
 
 
 def find_damage(folder: Path, read_all: bool = True) -> str | None:
-    """The first thing in which a folder differs from what `seal_folder` wrote down, in words, or None.
+    """The first difference, in words, between a folder and what `seal_folder` recorded, or None.
 
-    Without `read_all` the files are not read: only those that are missing or of another length are found.
+    Without `read_all` the files are not read: only missing ones and changed lengths are found.
     """
     try:
         sums = json.loads((folder / CHECKSUMS_NAME).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What preparation changed, left out or warns of: a file that lists all of it, and the counts for the screen."""
+"""What preparation changed, left out or warns about: a file that lists it all, and the counts for the screen."""
 
 import json
 from collections import Counter, defaultdict
@@ -11,13 +11,13 @@ REPORT_NAME = "data-report.jsonl"
 
 
 class DataReport:
-    """Writes one JSON object per hit of a rule, and counts the hits; used as a context, so that the file is closed."""
+    """Writes one JSON object per hit of a rule, and counts the hits; a context manager, which closes the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.warnings: list[str] = []
         self._hits: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
-        # Half a surrogate pair, as in a file name that is not UTF-8, becomes the escape that JSON has for it.
+        # Half a surrogate pair, as in a file name that is not UTF-8, becomes its JSON escape.
         self._file = path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
     def __enter__(self) -> "DataReport":
@@ -29,7 +29,7 @@ class DataReport:
         self._file.close()
 
     def hit(self, rule: str, action: str, corpus: str | None = None, **place: object) -> None:
-        """List and count something that a rule changed or left out; `corpus` is the one of several that it is from."""
+        """List and count something that a rule changed or left out; `corpus` says which of several it is from."""
         self._hits[corpus][rule] += 1
         origin = {"corpus": corpus} if corpus else {}
         self._write({**origin, "rule": rule, "action": action, **place})

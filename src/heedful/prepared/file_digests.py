@@ -11,22 +11,22 @@ from heedful.files import write_file
 from heedful.prepared.progress import ThrottledProgress
 from heedful.text.text_files import read_raw_blocks
 
-# A file that was changed this short a time ago may change again without a later time of change.
+# A file that changed this recently may change again without a later modification time.
 SETTLED_SECONDS = 2.0
 
-# Size, times of change of the content and of the entry, and the entry's number: no tool sets all of them at will.
+# Size, modification time, change time and inode number: no tool sets all of them at will.
 State = tuple[int, int, int, int]
 
 
 class FileDigests:
-    """The digests of files by their contents; those of files that are as they were are read from a file."""
+    """The digests of files' contents; for unchanged files, they are read from a file."""
 
     def __init__(self, path: Path, progress: ThrottledProgress) -> None:
         self._path, self._progress = path, progress
         self._known = _read(path)
 
     def of(self, files: Sequence[Path]) -> list[bytes]:
-        """The digest of each file; they, and no others, are remembered."""
+        """The digest of each file; only these are remembered."""
         states = [_state(file) for file in files]
         total = sum(state[0] for state in states if state not in self._known)
         now, done = time.time(), 0
@@ -60,7 +60,7 @@ def _state(file: Path) -> State:
 
 
 def _read(path: Path) -> dict[State, bytes]:
-    """What was remembered; nothing if the file is not there, or makes no sense."""
+    """What was remembered; nothing if the file is missing or makes no sense."""
     with suppress(OSError, ValueError, TypeError):
         return dict(_entries(json.loads(path.read_text(encoding="utf-8"))))
     return {}

@@ -1,4 +1,4 @@
-"""Data that is prepared once, in a folder, and used again as long as it comes from the same content."""
+"""Data that is prepared once, in a folder, and reused as long as it comes from the same content."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ FILES_CHANGED = "a file of the corpus changed while it was being read: start aga
 
 @dataclass(frozen=True)
 class Ingredients:
-    """The files that data is prepared from, how messages call them, and all choices in preparing it."""
+    """The files that data is prepared from, what messages call them, and all choices in preparing it."""
 
     files: list[Path]
     names: list[str]
@@ -37,10 +37,10 @@ class Ingredients:
         tokenizer: Tokenizer | None,
         layouts: Sequence[object] = (),
     ) -> "Ingredients":
-        """Text files, which a given tokenizer may be used for; `layouts` are those of unusual table files."""
+        """Text files, perhaps with a given tokenizer; `layouts` are those of unusual table files."""
         given = tokenizer and blake2b(tokenizer.to_json().encode("utf-8")).hexdigest()
         encodings = [file.encoding for file in files]
-        # Nothing is added for files that are UTF-8 and laid out as usual: their keys are older than these choices.
+        # Nothing is added for UTF-8 files with the usual layout: their keys are older than these choices.
         reading = [encodings, list(layouts)] if any(encodings) or layouts else []
         paths, names = [file.path for file in files], [file.shown_name for file in files]
         return cls(paths, names, [*choices, given, *reading])
@@ -53,14 +53,14 @@ class Ingredients:
         return key.hexdigest()
 
     def states(self) -> list[tuple[int, int]]:
-        """Size and time of change of each file, which tell whether one was changed while it was being read."""
+        """Size and modification time of each file, which show whether one changed while it was being read."""
         states = [path.stat() for path in self.files]
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The data that a run began with, by its key; `is_checked` where another process has just compared all of it."""
+    """The data that a run began with, by its key; `is_checked` if another process has just compared all of it."""
 
     key: str
     is_checked: bool = False
@@ -68,9 +68,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class PreparedFolder:
-    """A folder of prepared files, the key of what they were made from, what is known of them, and their report.
+    """A folder of prepared files, the key of what they were made from, what is known about them, and their report.
 
-    `remark` says why files that were there have been prepared again, if they were damaged.
+    `remark` says why files that were there have been prepared again, if they were.
     """
 
     path: Path
@@ -85,14 +85,14 @@ class PreparedFolder:
         return [self.remark] if self.remark else []
 
     def hits_in_words(self, what_was_hit: str, hits: Mapping[str, int]) -> list[str]:
-        """A line that says how often each rule was applied, and where all of that is listed; none without hits."""
+        """A line that says how often each rule applied, and where the hits are listed; none without hits."""
         counts = ", ".join(f"{rule} {count:,}" for rule, count in hits.items())
         return [f"{what_was_hit}: {counts}; each is listed in {self.report}"] if hits else []
 
 
 @dataclass(frozen=True)
 class FactsLayout:
-    """How meta.json holds the facts of prepared files: under which name, and what else it says before the key."""
+    """How meta.json holds the facts about prepared files: under which name, and what else comes before the key."""
 
     name: str = "facts"
     header: Mapping[str, Any] = field(default_factory=dict)
@@ -111,9 +111,9 @@ def prepare_once(
 ) -> PreparedFolder:
     """What `make` writes into an empty folder, unless an earlier call with the same ingredients has done it.
 
-    It is written under another name and then renamed: a kill leaves nothing half done. `make` gives the facts. Data of
-    another key than expected is refused. What another process has checked is opened as it is: reading gigabytes once is
-    enough.
+    It is written under another name and then renamed: a kill leaves nothing half done. `make` returns the facts. Data
+    with a key other than the expected one is refused. What another process has checked is opened as it is: reading
+    gigabytes once is enough.
     """
     prepared, partial, report = folder / "prepared", folder / "prepared.partial", folder / REPORT_NAME
     if expected and expected.is_checked:
@@ -126,10 +126,10 @@ def prepare_once(
             f"{folder.parent} began: put them back to continue it, or choose another --out for a new run"
         )
     meta, damage = _read(prepared)
-    shutil.rmtree(partial, ignore_errors=True)  # what a run that was killed left behind
+    shutil.rmtree(partial, ignore_errors=True)  # left behind by a run that was killed
     if meta is not None and meta["key"] == key and report.exists():
         return PreparedFolder(prepared, key, meta[layout.name], report)
-    # One set of prepared data per folder: the report beside it always tells of this one.
+    # One set of prepared data per folder: the report beside it always describes this one.
     shutil.rmtree(prepared, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
@@ -147,7 +147,7 @@ def prepare_once(
 
 
 def _complete(partial: Path, meta: dict[str, Any]) -> None:
-    """Give a folder of prepared files, with what is known of them, its name, once all of it is on the disk."""
+    """Add what is known about prepared files to their folder, and give it its name once everything is on disk."""
     write_file(partial / "meta.json", json.dumps(meta))
     seal_folder(partial)
     partial.rename(partial.with_name("prepared"))
@@ -155,7 +155,7 @@ def _complete(partial: Path, meta: dict[str, Any]) -> None:
 
 
 def _read(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
-    """What `_complete` noted of prepared files, if all of them are as they were; else what is damaged, if any are."""
+    """What `_complete` recorded about prepared files, if all are intact; else what is damaged, if any are there."""
     if not prepared.is_dir():
         return None, None
     if damage := find_damage(prepared):
@@ -165,7 +165,7 @@ def _read(prepared: Path) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _read_checked(prepared: Path, key: str) -> dict[str, Any]:
-    """What is noted of prepared files that another process has checked; they must be the same ones here."""
+    """What is recorded about prepared files that another process has checked; they must be the same ones here."""
     damage = "it is not there" if not prepared.is_dir() else find_damage(prepared, read_all=False)
     meta = {} if damage else json.loads((prepared / "meta.json").read_text(encoding="utf-8"))
     if meta.get("key") != key:
@@ -178,9 +178,9 @@ def _read_checked(prepared: Path, key: str) -> dict[str, Any]:
 
 @contextmanager
 def spool_folder(folder: Path) -> Iterator[Path]:
-    """A folder for copies of what can be read only once, such as standard input; it is removed afterwards."""
+    """A folder for copies of what can be read only once, such as standard input; removed afterwards."""
     spool = folder / "spooled.partial"
-    shutil.rmtree(spool, ignore_errors=True)  # what a run that was killed left behind
+    shutil.rmtree(spool, ignore_errors=True)  # left behind by a run that was killed
     try:
         yield spool
     finally:

@@ -1,4 +1,4 @@
-"""What is held out for validation where no files are given for it; content decides, so that equal ones go together."""
+"""What is held out for validation if no files are given for it; content decides, so equal examples go together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -9,12 +9,12 @@ import numpy.typing as npt
 from heedful.errors import UserError
 from heedful.text.documents import TextPart
 
-# The share of pairs that is held out, and that of anything else; of pairs and labelled texts, no more than this number.
+# The share of pairs that is held out, and of anything else; of pairs and labelled texts, no more than this number.
 PAIRS_SHARE, SHARE = 0.02, 0.05
 MAX_HELD_OUT = 2000
-# Of few images a greater share is held out, so that its figures mean something.
+# A larger share of few images is held out, so that its figures mean something.
 FEWEST_IMAGES, LARGEST_SHARE_OF_IMAGES = 200, 0.2
-# Of so many documents whole ones are held out.
+# From this many documents on, whole ones are held out.
 MANY_DOCUMENTS = 100
 
 Keys = npt.NDArray[np.uint64]
@@ -23,7 +23,7 @@ HoldOut = Callable[[Iterable[TextPart]], Iterator[tuple[TextPart, bool]]]
 
 
 def content_digest(content: bytes) -> bytes:
-    """Eight bytes that stand for some content, the same on every machine."""
+    """Eight bytes that identify some content, the same on every machine."""
     return blake2b(content, digest_size=8).digest()
 
 
@@ -35,8 +35,8 @@ def content_keys(contents: Iterable[bytes]) -> Keys:
 def held_out_keys(keys: Keys, share: float) -> Keys:
     """The keys of the sources to hold out, given those of all distinct examples: the smallest, until there are enough.
 
-    All examples of a source go together, so that none of its translations is seen in training. A source with this many
-    translations that it would fill a quarter of the held-out part is passed over as long as there are others.
+    All examples of a source go together, so that none of its translations is seen in training. A source with so many
+    translations that it would fill more than a quarter of the held-out part is skipped as long as others suffice.
     """
     sources, counts = np.unique(keys, return_counts=True)
     if len(sources) < 2:
@@ -55,7 +55,7 @@ def held_out_keys(keys: Keys, share: float) -> Keys:
 
 
 def held_out_images(digests: Sequence[bytes]) -> npt.NDArray[np.bool_]:
-    """Which images are held out: those with the lowest digests, so that equal images are on the same side."""
+    """Which images are held out: those with the lowest digests, so equal images are on the same side."""
     share = min(LARGEST_SHARE_OF_IMAGES, max(SHARE, FEWEST_IMAGES / max(1, len(digests))))
     ordered = sorted(set(digests))
     chosen = set(ordered[: round(share * len(ordered))])
@@ -63,7 +63,7 @@ def held_out_images(digests: Sequence[bytes]) -> npt.NDArray[np.bool_]:
 
 
 def held_out_text(characters: int, documents: int) -> tuple[HoldOut, str]:
-    """Whole documents if there are many, else the end of the text; and this in words."""
+    """How to hold out whole documents if there are many, else the end of the text; and that in words."""
     if documents >= MANY_DOCUMENTS:
         return _documents_by_digest, "documents by their hash"
     border = characters - max(1, round(SHARE * characters))
@@ -76,7 +76,7 @@ def no_text(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, bool]]:
 
 
 def _documents_by_digest(parts: Iterable[TextPart]) -> Iterator[tuple[TextPart, bool]]:
-    """A document goes one way as a whole, by the digest of its beginning, so that equal ones stay together."""
+    """Whole documents are held out or not, by the digest of their beginning, so equal ones stay together."""
     begins, held_out = True, False
     for part in parts:
         if begins:

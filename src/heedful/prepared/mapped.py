@@ -1,4 +1,4 @@
-"""Arrays in files that are mapped into memory, and of which few pages stay resident."""
+"""Arrays in files that are mapped into memory, with few pages staying resident."""
 
 import mmap
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# A row that is read brings in 64 KB, or as much as 2 MB where the system's cache has pages of that size.
+# Reading a row brings in 64 KB, or as much as 2 MB where the system's cache has pages of that size.
 ROWS_UNTIL_RELEASE = 64
 
 
@@ -25,10 +25,10 @@ def mapped_array(path: Path) -> npt.NDArray[Any]:
 
 
 class ResidentPages:
-    """Gives the pages of mapped arrays back to the system after this many rows were read from them.
+    """Gives the pages of mapped arrays back to the system after every `ROWS_UNTIL_RELEASE` rows read from them.
 
-    Without that, a process that reads at random has, in time, all of a corpus among its resident memory. The pages stay
-    in the system's cache, from which they are mapped again.
+    Without that, all of a corpus ends up in the resident memory of a process that reads at random. The pages stay in
+    the system's cache, from which they are mapped again.
     """
 
     def __init__(self, *arrays: npt.NDArray[Any]) -> None:
@@ -46,7 +46,7 @@ class ResidentPages:
 
 
 def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """What an array is mapped by, if it is, where the system can be advised on it."""
+    """The mapping of an array, if it has one and the system takes advice about it."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

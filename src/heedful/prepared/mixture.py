@@ -1,4 +1,4 @@
-"""Several corpora in shares that their weights give: how often an epoch has each example, by seed and epoch alone."""
+"""Several corpora in proportion to weights: how often an epoch has each example, by seed and epoch alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parse_weights(text: str) -> tuple[float, ...]:
 
 
 def check_weights(weights: Sequence[float], names: Sequence[str], option: str) -> None:
-    """Raise a UserError for weights that do not go with the corpora of these names, which an option gave."""
+    """Raise a UserError for weights that do not match the corpora of these names, which an option gave."""
     if len(names) < 2:
         raise UserError(f"--weights mixes several corpora, but there is only one: give {option} more than once")
     if len(weights) != len(names):
@@ -44,8 +44,8 @@ class Mixture:
     """How often each example of several corpora occurs in an epoch.
 
     An epoch has as many examples as all corpora together, and each corpus gives the share of them that its weight is of
-    all weights. It gives them in passes: every example of a corpus comes once before any of them comes again, over the
-    borders of epochs, in an order that is another one in each pass.
+    all weights. It gives them in passes: every example of a corpus comes once before any comes again, even across
+    epochs, in a different order in each pass.
     """
 
     def __init__(self, names: Sequence[str], sizes: Sequence[int], weights: Sequence[float], seed: int = 0) -> None:
@@ -59,7 +59,7 @@ class Mixture:
                 )
 
     def times(self, epoch: int) -> npt.NDArray[np.int64]:
-        """How often each example occurs in an epoch, the examples of one corpus after those of the other."""
+        """How often each example occurs in an epoch, one corpus after another."""
         import numpy as np
 
         return np.concatenate(
@@ -94,7 +94,7 @@ class Mixture:
 
 
 def _apportioned(total: int, weights: Sequence[float]) -> list[int]:
-    """A number of examples in the proportion of weights, whole and with the right sum: the largest remainders go up."""
+    """A number of examples in proportion to weights, whole and with the right sum: the largest remainders round up."""
     exact = [total * weight / math.fsum(weights) for weight in weights]
     whole = [math.floor(each) for each in exact]
     by_remainder = sorted(range(len(exact)), key=lambda place: (whole[place] - exact[place], place))

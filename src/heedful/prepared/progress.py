@@ -1,4 +1,4 @@
-"""How a long preparation shows that it is going on."""
+"""How a long preparation shows its progress."""
 
 import time
 from typing import Protocol

@@ -13,7 +13,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 
 def token_dtype(vocabulary_size: int) -> type[np.uint16] | type[np.uint32]:
-    """The smallest type that holds the ids of a vocabulary."""
+    """The smallest type that can hold the ids of a vocabulary."""
     return np.uint16 if vocabulary_size <= 1 << 16 else np.uint32
 
 
@@ -26,7 +26,7 @@ class RaggedFiles(NamedTuple):
 
     @classmethod
     def beside(cls, path: Path) -> "RaggedFiles":
-        """Two files of the same name."""
+        """Two files with the same name."""
         return cls(path.with_suffix(".bin"), path.with_suffix(".npy"))
 
 

@@ -1,4 +1,4 @@
-"""Presets by their names: their settings, and fresh models of them."""
+"""Presets by name: their settings, and new models from them."""
 
 from __future__ import annotations
 

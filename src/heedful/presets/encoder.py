@@ -21,7 +21,7 @@ def _model(width: int, layers: int, heads: int, inner: int, dropout: float) -> S
 
 
 def encoder_tiny() -> Preset:
-    """About 2 million parameters: some thousand texts, a laptop."""
+    """About 2 million parameters: a few thousand texts, a laptop."""
     return make_preset("encoder_only", _model(128, 2, 4, 256, 0.2), _recipe(128))
 
 
@@ -31,13 +31,13 @@ def encoder_small() -> Preset:
 
 
 def _pretraining_recipe(width: int) -> Settings:
-    """Hidden words are hard to guess, which takes many quick steps, not a damper."""
+    """Hidden words are hard to guess: that takes many quick steps, not a low rate."""
     schedule = {"kind": "decay", "learning_rate": round(4e-3 * 128 / width, 6)}
     return {**_recipe(width), "schedule": schedule, "batches": {"tokens_per_step": 4000}}
 
 
 def masked_tiny() -> Preset:
-    """`encoder_tiny`, to be pretrained on up to some ten million tokens."""
+    """`encoder_tiny`, to be pretrained on up to about ten million tokens."""
     return make_preset("encoder_only", _model(128, 2, 4, 256, 0.1), _pretraining_recipe(128))
 
 

@@ -13,7 +13,7 @@ def _stack(layers: int, heads: int, dropout: float, **attention: Any) -> Setting
 
 
 def _modern(width: int, layers: int, heads: int, shared: int, inner: int, context: int, dropout: float) -> Settings:
-    """Rotary positions, RMS norms, SwiGLU, key/value heads that are shared, and no biases."""
+    """Rotary positions, RMS norms, SwiGLU, shared key/value heads, and no biases."""
     stack = _stack(layers, heads, dropout, num_key_value_heads=shared, bias=False)
     stack |= {"norm_kind": "rms", "feed_forward": {"inner_width": inner, "activation": "swiglu", "bias": False}}
     return {"width": width, "max_length": context, "positions": "rotary", "stack": stack}
@@ -31,7 +31,7 @@ def language_tiny() -> Preset:
 
 
 def language_small() -> Preset:
-    """About 10 million parameters and today's usual blocks: some books, a CPU."""
+    """About 10 million parameters and today's usual blocks: a few books, a CPU."""
     model = _modern(320, 6, 5, 5, 864, 512, 0.1)
     return make_preset("decoder_only", model, _language_recipe(320))
 
@@ -70,7 +70,7 @@ def gpt2_xl() -> Preset:
 def _gpt3(width: int, layers: int, heads: int, head_width: int, tokens: float, rate: float) -> Preset:
     """GPT-3 with its tokens per step and rate (Brown et al., 2020, Table 2.1 and appendix B), and no moving average.
 
-    Every second layer sees a local window, whose size is not published.
+    Every other layer sees a local window, whose size is not published.
     """
     attention = {"num_heads": heads, "key_width": head_width}
     recipe = {

@@ -17,7 +17,7 @@ Settings = dict[str, Any]
 class Preset:
     """The settings of a model and of its training; `given` names those that the preset sets, such as "model.width".
 
-    All others have their defaults, and a run may choose some of them by its data and its machine.
+    All others have their defaults, and a run may choose some of them to suit its data and machine.
     """
 
     family: str
@@ -27,14 +27,14 @@ class Preset:
 
 
 def make_preset(family: str, model: Settings, training: Settings) -> Preset:
-    """A preset that sets these; a setting that does not exist is an error."""
+    """A preset with these settings; a setting that does not exist is an error."""
     given = tuple(_names({"model": model, "training": training}))
     settings = from_dict(FAMILY_SETTINGS[family], model, "model")
     return Preset(family, settings, from_dict(TrainingConfig, training, "training"), given)
 
 
 def given_settings(preset: Preset) -> dict[str, Settings]:
-    """What a preset sets, as the tables "model" and "training" over which a user's own settings go."""
+    """What a preset sets, as the tables "model" and "training", which a user's own settings override."""
     whole = {"model": to_dict(preset.model), "training": to_dict(preset.training)}
     found: dict[str, Settings] = {"model": {}, "training": {}}
     for name in preset.given:

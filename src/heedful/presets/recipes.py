@@ -13,13 +13,13 @@ def paper_recipe(average: int) -> Settings:
         "batches": {"tokens_per_step": 50_000},
         "ema_decay": 0.0,
         "average_checkpoints": average,
-        # The checkpoints that are averaged are those of validations, so that these must come often.
+        # The averaged checkpoints are those of validations, so these must come often.
         "saving": {"validations": 10 * average},
     }
 
 
 def budget_recipe(width: int) -> Settings:
-    """Warm-up, decay to zero at the end of the run, and a moving average; wider models take smaller rates."""
+    """Warm-up, decay to zero at the end of the run, and a moving average; wider models use smaller rates."""
     rate = 2e-3 * 128 / width
     return {
         "schedule": {"kind": "decay", "learning_rate": round(rate, 6)},

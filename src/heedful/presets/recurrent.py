@@ -7,7 +7,7 @@ from heedful.presets.recipes import budget_recipe
 
 
 def recurrent_tiny() -> Preset:
-    """LSTM layers with additive attention, about as many parameters as translation_tiny has."""
+    """LSTM layers with additive attention, with about as many parameters as translation_tiny."""
     return make_preset(
         "recurrent",
         {

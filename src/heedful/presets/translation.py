@@ -23,7 +23,7 @@ def translation_tiny() -> Preset:
 
 
 def translation_small() -> Preset:
-    """About 8 million parameters: some hundred thousand sentence pairs on a CPU."""
+    """About 8 million parameters: a few hundred thousand sentence pairs on a CPU."""
     return make_preset("encoder_decoder", _translation(256, 4, 4, 1024, "pre", 0.2), budget_recipe(256))
 
 

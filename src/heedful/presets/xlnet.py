@@ -31,7 +31,7 @@ def xlnet_tiny() -> Preset:
 
 
 def _published(width: int, layers: int, heads: int) -> Preset:
-    """The published sizes, which learn to predict a sixth of the tokens, and in no order more than in others."""
+    """The published sizes, which learn to predict a sixth of the tokens, without favouring any order."""
     model = {
         **_xlnet(width, layers, heads, 4 * width, 0.1),
         "vocabulary_size": 32_000,

@@ -1,1 +1,1 @@
-"""The settings of models, as they stand in config.json: what describes a model, without anything that computes."""
+"""The settings of models, as they appear in config.json: what describes a model, without anything that computes."""

@@ -35,7 +35,7 @@ class AttentionConfig:
         require(self.dropout, "attention dropout", 0, 1)
 
     def width_per_head(self, width: int) -> int:
-        """The width of a query or key, in a model of some width."""
+        """The width of a query or key, in a model of this width."""
         if not self.key_width and width < self.num_heads:
             raise UserError(f"num_heads is {self.num_heads}, more than the width of the model, which is {width}")
         return self.key_width or width // self.num_heads

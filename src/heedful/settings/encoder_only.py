@@ -25,8 +25,8 @@ Head = Literal["masked", "classes", "tags", "none"]
 class VectorConfig:
     """How `embed` makes a vector of a text.
 
-    The `pooling` is the model's own if it is not given, and so is `max_length`, which counts the special tokens too. Of
-    a text that is longer the middle or the end is `cut` out.
+    If not given, `pooling` and `max_length`, which counts the special tokens too, are the model's own. From a longer
+    text, the middle or the end is `cut` out.
     """
 
     pooling: Pooling | None = None
@@ -43,9 +43,9 @@ class VectorConfig:
 class EncoderOnlyConfig:
     """The settings of an encoder-only model; `max_length` includes the special tokens.
 
-    The `head` answers with the token behind each mask, the class of a text, or the tag of each token. A text as a whole
-    is represented by its class token or by the mean of all its tokens (`pooling`), after BERT's dense layer if there is
-    a `pooler`, which heads that look at tokens do without. With a `convolution` over that many tokens before the first
+    The `head` answers with the token behind each mask, the class of a text, or the tag of each token. A whole text is
+    represented by its class token or by the mean of all its tokens (`pooling`), after BERT's dense layer if there is
+    a `pooler`, which heads that look at tokens do not use. With a `convolution` over that many tokens before the first
     block, short phrases are learned from fewer texts. In training, except for masked tokens, the share `token_dropout`
     of all tokens is replaced by the mask token. The vocabulary's size is that of the tokenizer, and None until there is
     one.

@@ -1,4 +1,4 @@
-"""The families of models by their names in config.json, with the class of the settings of each."""
+"""The families of models by their names in config.json, with the class of each one's settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# The settings of each lie in the file of the same name.
+# The settings of each are in the file of the same name.
 _CLASSES = {
     "encoder_decoder": "EncoderDecoderConfig",
     "decoder_only": "DecoderOnlyConfig",
@@ -18,7 +18,7 @@ _CLASSES = {
 
 
 class _FamilySettings(Mapping[str, type[Any]]):
-    """The classes, imported when they are asked for: a translation does not wait for the settings of images."""
+    """The classes, imported on demand: a translation does not wait for the settings of images."""
 
     def __getitem__(self, family: str) -> type[Any]:
         found: type[Any] = getattr(importlib.import_module(f"heedful.settings.{family}"), _CLASSES[family])

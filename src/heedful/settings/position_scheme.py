@@ -17,7 +17,7 @@ def table_length(length: int) -> int:
 
 @dataclass(frozen=True)
 class PositionConfig:
-    """The settings of a position scheme that has none but its name; a scheme with more has a subclass of its own."""
+    """The settings of a position scheme that has only its name; a scheme with more has its own subclass."""
 
     scheme: str
 
@@ -45,7 +45,7 @@ def _no_parameters(sizes: PositionSizes, config: Any) -> int:
 
 @dataclass(frozen=True)
 class SchemeTraits:
-    """What is known of a position scheme without building it.
+    """What is known about a position scheme without building it.
 
     Sequences may be longer than the model's if the scheme `extends`: it then grows as needed. One that
     `computes_table` has a row for every position, which settings alone can make very large.

@@ -1,4 +1,4 @@
-"""The table of position schemes by their names, and the way from plain data to their settings."""
+"""The table of position schemes by name, and how plain data becomes their settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heedful.settings.rotary import ROTARY
 SINUSOIDAL = SchemeTraits(computes_table=True)
 LEARNED = SchemeTraits(extends=False, num_parameters=lambda sizes, config: sizes.length * sizes.width)
 
-# What each scheme is built by stands in the table of the same names in `layers/positions/table.py`.
+# What builds each scheme is in the table of the same names in `layers/positions/table.py`.
 POSITION_SCHEMES: dict[str, SchemeTraits] = {
     "sinusoidal": SINUSOIDAL,
     "sinusoid_halves": SINUSOIDAL,
@@ -35,17 +35,17 @@ def read_positions(value: Any, where: str) -> PositionConfig | str:
     return _known(value, where)
 
 
-# What a model's settings say of positions: a scheme's name stands for that scheme with its usual settings.
+# What a model's settings say about positions: a scheme's name stands for that scheme with its usual settings.
 Positions = Annotated[PositionConfig | str, read_positions]
 
 
 def name_of(positions: PositionConfig | str) -> str:
-    """The name of a scheme, which must be one that there is."""
+    """The name of a scheme, which must exist."""
     return _known(positions if isinstance(positions, str) else positions.scheme, "positions")
 
 
 def traits_of(positions: PositionConfig | str) -> SchemeTraits:
-    """What is known of a scheme without building it."""
+    """What is known about a scheme without building it."""
     return POSITION_SCHEMES[name_of(positions)]
 
 

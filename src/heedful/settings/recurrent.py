@@ -32,7 +32,7 @@ class RecurrentConfig:
     """The settings of a recurrent model; `width` is that of embeddings and output, `hidden_width` that of states.
 
     `max_length` is that of the longest sequence in training. The vocabulary's size is that of the tokenizer, and
-    None until that is there.
+    None until there is one.
     """
 
     vocabulary_size: int | None = None
@@ -65,7 +65,7 @@ class RecurrentConfig:
         """Bytes that one token needs in training; it goes through the encoder or the decoder: the larger counts.
 
         Counted per layer: its input, the gates and states that the kernel keeps, its output and dropout (about 32
-        widths); for a target token its scores of the source, masked, as weights, and their mask.
+        widths); for a target token its scores over the source, masked, as weights, and their mask.
         """
         layer = 32 * self.hidden_width
         decoder = self.decoder.num_layers * layer + 4 * self.max_length + 8 * (self.hidden_width + self.width)

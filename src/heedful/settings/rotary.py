@@ -12,7 +12,7 @@ from heedful.settings.position_scheme import PositionConfig, SchemeTraits
 
 @dataclass(frozen=True)
 class RotaryScaling:
-    """How angles are made smaller, so that a model reaches `factor` times as far as without.
+    """How angles are made smaller, so that a model reaches `factor` times as far.
 
     `linear` divides all angles by the factor (Chen et al., 2023). `ntk` raises the base, which leaves the fastest
     angles as they are and divides the slowest by the factor. `llama3` leaves wavelengths that fit at least

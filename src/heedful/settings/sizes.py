@@ -1,4 +1,4 @@
-"""Whether settings can be those of some weights, before memory is taken for what they ask."""
+"""Whether settings can belong to some weights, before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from heedful.config import shown
 from heedful.errors import UserError
 from heedful.settings.positions import traits_of
 
-# Numbers in a table of positions that any model may have; one with more weights may have as many as these.
+# Numbers that any model's table of positions may have; a model with more weights may have as many as it has weights.
 MOST_COMPUTED = 2**23
-# Settings of which some tensor has as many rows or columns.
+# Settings that equal the number of rows or columns of some tensor.
 ROWS_AND_COLUMNS = {"vocabulary_size", "width", "hidden_width", "inner_width", "key_width", "value_width", "num_labels"}
 
 

@@ -16,8 +16,8 @@ from heedful.settings.positions import traits_of
 class StackConfig:
     """The settings of a stack of blocks.
 
-    `norm` says where a block normalises, `norm_kind` how. With a `local_window`, every second layer, starting with the
-    second, sees only positions that are closer than that many, as in GPT-3.
+    `norm` says where a block normalises, `norm_kind` how. With a `local_window`, every other layer, starting with the
+    second, sees only positions closer than that, as in GPT-3.
     """
 
     num_layers: int = 6
@@ -48,7 +48,7 @@ class StackConfig:
     ) -> int:
         """Bytes that one token needs between the forward and the backward pass, in sequences of `length`.
 
-        Counted per block: inputs, projections, attention output and norms (about 16 widths an attention), twice
+        Counted per block: inputs, projections, attention output and norms (about 16 widths per attention), twice
         the feed-forward's inner width, and per head a row of attention scores where the kernel keeps them, or
         four rows (scores, weights and their masks) without a kernel, or where positions add a bias to the scores.
         """
@@ -62,6 +62,6 @@ class StackConfig:
 
 
 def position_sizes(width: int, config: StackConfig, length: int, *, causal: bool = False) -> PositionSizes:
-    """What a position scheme needs to know of a stack."""
+    """What a position scheme needs to know about a stack."""
     attention = config.attention
     return PositionSizes(width, attention.width_per_head(width), length, attention.num_heads, causal)

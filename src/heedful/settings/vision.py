@@ -16,7 +16,7 @@ from heedful.settings.stack import StackConfig
 
 @dataclass(frozen=True)
 class PixelConfig:
-    """What pixels, from 0 to 1, are normalised by: one number for each channel, or one for all."""
+    """What pixels, from 0 to 1, are normalised with: one number for each channel, or one for all."""
 
     mean: tuple[float, ...] = (0.5,)
     deviation: tuple[float, ...] = (0.5,)
@@ -31,10 +31,10 @@ ScalingFilter = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "ham
 
 @dataclass(frozen=True)
 class ScalingConfig:
-    """How images get the size that the model takes.
+    """How images are brought to the size that the model takes.
 
-    With `before_cut`, a height and width or the length of the shorter side alone, they are first made that large, and
-    their middle is cut out.
+    With `before_cut`, a height and width or only the length of the shorter side, they are first scaled to that, and
+    then their middle is cut out.
     """
 
     filter: ScalingFilter = "bilinear"
@@ -46,7 +46,7 @@ class ScalingConfig:
         require(min(self.before_cut or (1,)), "before_cut", 1)
 
     def at(self, size: tuple[int, int], trained: Sequence[int]) -> tuple[int, ...] | None:
-        """What images are made before an image of that size is cut out: in proportion to that of the training."""
+        """The size that images are scaled to before `size` is cut out: in proportion to the size in training."""
         if self.before_cut is None:
             return None
         if len(self.before_cut) == 1:
@@ -63,7 +63,7 @@ class VisionConfig:
     With a `convolution` over that many patches along each axis before the first block, edges and textures are learned
     from fewer images. Such a model keeps its sense of scale on a finer grid: what a patch sees, and how far its
     neighbours are, remains the same share of the image as on the `convolution_grid` (or else on the grid of its own
-    images). The number of classes is that of the data; without any, the model gives what its head would be applied to.
+    images). The number of classes is that of the data; without one, the model gives what its head would be applied to.
     """
 
     image_size: tuple[int, ...] = (32, 32)
@@ -118,7 +118,7 @@ class VisionConfig:
         return tuple(max(1.0, own / base) for own, base in zip(grid, touching, strict=True))
 
     def window(self, grid: Sequence[int]) -> tuple[int, ...]:
-        """How many pixels along each axis a patch of a grid sees: its own, and on a finer grid some around it."""
+        """How many pixels along each axis a patch of a grid sees: its own, and on a finer grid some around it too."""
         return tuple(round(patch * finer) for patch, finer in zip(self.patch_size, self.finer(grid), strict=True))
 
     def summary(self) -> str:

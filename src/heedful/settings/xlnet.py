@@ -14,7 +14,7 @@ from heedful.text.special_tokens import SpecialTokens
 
 @dataclass(frozen=True)
 class OrderConfig:
-    """In which order the tokens of a segment are learned.
+    """The order in which the tokens of a segment are learned.
 
     `predicted` is the share of the order, from its end, that is predicted: the paper takes 1/6. `left_to_right` is the
     share of segments that are read in the plain order, in which text is scored and generated.
@@ -43,7 +43,7 @@ class XLNetConfig:
     """The settings of an XLNet; `max_length` is its context, of which `memory_length` is memory of earlier text.
 
     A `causal` model (Transformer-XL's attention) sees nothing to the right whatever the order; with `clamp_length`
-    all larger distances are alike; with `segments` attention knows whether two tokens are of the same segment.
+    all larger distances are alike; with `segments`, attention knows whether two tokens are in the same segment.
     """
 
     vocabulary_size: int | None = None

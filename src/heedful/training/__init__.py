@@ -1,1 +1,1 @@
-"""The training loop and what it needs to stop and go on."""
+"""The training loop and what it needs to stop and continue."""

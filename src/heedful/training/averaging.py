@@ -27,13 +27,13 @@ class MovingAverage:
         torch._foreach_lerp_(list(self.tensors.values()), list(self.model.parameters()), share)
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take over a saved average."""
+        """Restore a saved average."""
         for name, tensor in self.tensors.items():
             tensor.copy_(tensors[name])
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The model computes with the averaged parameters inside the block."""
+        """Inside the block, the model computes with the averaged parameters."""
         self._swap()
         try:
             yield

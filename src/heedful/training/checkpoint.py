@@ -22,20 +22,20 @@ from heedful.files import (
     remove,
     save_tensors,
 )
-from heedful.files import checkpoint_folders as checkpoint_folders  # for who works with checkpoints
+from heedful.files import checkpoint_folders as checkpoint_folders  # for code that works with checkpoints
 from heedful.storage import TEMPORARY, storage_error, writing
 from heedful.training.stored_tensors import PIECES, Stored, load_group, read_object, stored_tensors
 from heedful.training.stored_tensors import DamagedCheckpointError as DamagedCheckpointError
 
 STATE, CHECKSUMS = "state.json", "checksums.json"
-# The checkpoint of a step that is being written once more waits under this name until the new one is in its place.
+# A checkpoint that a new one of the same step replaces has this prefix until the new one is in place.
 REPLACED = "replaced-"
-# Faults of a disk; others, such as a lack of permission, are for the user to mend.
+# Disk faults; the user has to fix others, such as missing permissions.
 DAMAGE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 
 
 def save_checkpoint(folder: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> Path:
-    """Write `tensors` (one file per name) and `state`; a kill at any moment leaves the older checkpoints whole."""
+    """Write `tensors` (one file per name) and `state`; a kill at any moment leaves older checkpoints intact."""
     final = checkpoint_path(folder, step)
     with completing(final, sum(map(bytes_of, tensors.values()))):
         temporary = begin_checkpoint(final)
@@ -52,7 +52,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 @contextmanager
 def completing(final: Path, size: int) -> Iterator[None]:
-    """A block that writes a checkpoint of this many bytes; if it fails, a UserError says why, and nothing remains."""
+    """A block that writes a checkpoint of this many bytes; if it fails, a UserError says why, and nothing is left."""
     try:
         with writing(final, size):
             yield
@@ -63,7 +63,7 @@ def completing(final: Path, size: int) -> Iterator[None]:
 
 
 def being_written(final: Path) -> Path:
-    """What the folder of a checkpoint is called until it is complete."""
+    """The path of a checkpoint's folder until it is complete."""
     return final.with_name(f"{TEMPORARY}{final.name}")
 
 
@@ -79,7 +79,7 @@ def begin_checkpoint(final: Path) -> Path:
 
 
 def write_tensors(file: Path, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """Write a file of tensors to the disk, and give its checksum."""
+    """Write a file of tensors to disk, and return its checksum."""
     save_tensors(file, tensors)
     checksum = _checksum(file)
     flush_to_disk(file)
@@ -87,7 +87,7 @@ def write_tensors(file: Path, tensors: dict[str, Tensor]) -> dict[str, Any]:
 
 
 def end_checkpoint(final: Path, texts: dict[str, str], checksums: dict[str, dict[str, Any]]) -> None:
-    """Add the texts of a checkpoint, and all checksums, to the files of tensors; and give the folder its name."""
+    """Add a checkpoint's texts and all checksums to its files of tensors, and give the folder its final name."""
     temporary = being_written(final)
     for name, text in texts.items():
         (temporary / name).write_text(text, encoding="utf-8")
@@ -100,9 +100,9 @@ def end_checkpoint(final: Path, texts: dict[str, str], checksums: dict[str, dict
 
 
 def _put_in_place(temporary: Path, final: Path) -> None:
-    """Give a complete checkpoint its name; between two renames `recover_checkpoints` finds the one before."""
+    """Give a complete checkpoint its name; after a kill between renames, `recover_checkpoints` finds the old one."""
     replaced = final.with_name(f"{REPLACED}{final.name}")
-    if final.exists():  # the same step once more: at the end of a run, or continued from an older checkpoint
+    if final.exists():  # the same step again: at the end of a run, or continued from an older checkpoint
         remove(replaced)
         final.rename(replaced)
     temporary.rename(final)
@@ -128,10 +128,10 @@ def recover_checkpoints(folder: Path) -> None:
 
 
 def _former_name(replaced: Path) -> str:
-    """The name of a checkpoint before it was to be replaced."""
+    """The name of a checkpoint before its replacement began."""
     if replaced.name != f"{TEMPORARY}replaced":
         return replaced.name.removeprefix(REPLACED)
-    # Earlier versions wrote no step into the name.
+    # Earlier versions did not put the step into the name.
     try:
         return f"step-{json.loads((replaced / STATE).read_text(encoding='utf-8'))['position']['step']:09d}"
     except (OSError, ValueError, LookupError, TypeError):
@@ -158,7 +158,7 @@ def check_checkpoint(path: Path, *, checksums: bool = True) -> tuple[dict[str, S
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """A block that reads a checkpoint: files that are missing, or that a disk cannot read, are damage."""
+    """A block that reads a checkpoint: files that are missing, or that the disk cannot read, count as damage."""
     try:
         yield
     except OSError as error:
@@ -179,7 +179,7 @@ def is_whole(path: Path) -> bool:
 
 
 def whole_checkpoints(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path]:
-    """The checkpoints that can be loaded; the others are named, as left out of a mean."""
+    """The checkpoints that can be loaded; the others are reported as left out of the mean."""
     whole = [path for path in paths if is_whole(path)]
     for path in paths:
         if path not in whole:
@@ -217,7 +217,7 @@ def prune_checkpoints(folder: Path, keep: set[int]) -> None:
 
 
 def drop_checkpoints_after(folder: Path, step: int) -> None:
-    """Remove the checkpoints of later steps: those of a run that had to go back, because they were damaged."""
+    """Remove the checkpoints of later steps, left by a run that had to go back because they were damaged."""
     for path in checkpoint_folders(folder):
         if checkpoint_step(path) > step:
             _drop(path)
@@ -231,7 +231,7 @@ def drop_checkpoint(folder: Path, step: int) -> None:
 
 
 def _drop(path: Path) -> None:
-    # Renamed first: a kill must not leave a checkpoint of which half the files are gone.
+    # Renamed first: a kill must not leave a checkpoint with half its files gone.
     leaving = path.with_name(f"{TEMPORARY}{path.name}")
     with suppress(OSError):
         remove(leaving)

@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# The first one comes early: what was not saved at all is lost altogether.
+# The first one comes early: until then, a crash loses everything.
 FIRST_SECONDS = 2.0
-# Afterwards little is lost, as long as writing takes no more than a small share of the time.
+# After that a crash loses little, so writing may take only a small share of the time.
 FEWEST_SECONDS = 5.0
 LARGEST_SHARE = 0.03
 
 
 class CheckpointTimer:
-    """Says when to save: after the pause that was asked for, or else one that suits what saving takes."""
+    """Says when to save: after the pause that was asked for, or else one that depends on how long saving takes."""
 
     def __init__(self, asked: float | None) -> None:
         self.asked = asked
@@ -26,7 +26,7 @@ class CheckpointTimer:
         return time.monotonic() - self.saved_at >= self.pause
 
     def begin(self) -> None:
-        """Take note that a checkpoint is on its way, so that no other is due."""
+        """Note that a checkpoint is on its way, so no other is due."""
         self.saved_at = time.monotonic()
 
     @contextmanager

@@ -12,7 +12,7 @@ from heedful.training.optimizer import OptimizerConfig
 from heedful.training.schedule import ScheduleConfig
 from heedful.weights_writer import SHARD_BYTES
 
-# Torch counts in milliseconds, up to some number; no run waits for a year.
+# Torch counts milliseconds, up to a maximum; no run waits this long.
 LONGEST_TIMEOUT = 1e7
 
 
@@ -38,7 +38,7 @@ class LimitConfig:
 
 @dataclass(frozen=True)
 class BatchConfig:
-    """Tokens, counted on both sides with padding, of an optimizer step and of what is in memory at once."""
+    """Tokens, counted on both sides with padding, in an optimizer step and in memory at once."""
 
     tokens_per_step: int | None = None
     tokens_per_batch: int | None = None
@@ -51,7 +51,7 @@ class BatchConfig:
 
 @dataclass(frozen=True)
 class MachineConfig:
-    """What a run computes on: the parts of a step on `workers` side by side, with `threads` each."""
+    """What a run computes on: `workers` compute the parts of a step side by side, with `threads` each."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     workers: int | None = None
@@ -66,7 +66,7 @@ class MachineConfig:
 
 @dataclass(frozen=True)
 class SavingConfig:
-    """How often a run is validated and saved; without `checkpoint_seconds`, as often as costs little.
+    """How often a run is validated and saved; without `checkpoint_seconds`, as often as is cheap.
 
     A model whose weights are larger than `shard_bytes` is written into several files.
     """
@@ -87,10 +87,10 @@ class SavingConfig:
 class ParallelConfig:
     """How a run is spread over processes, whose number is the product of the four axes.
 
-    Each copy of the model (`replicate`) may lie in parts in several processes (`shard`), whose layers may be split
-    (`tensor`), or have its layers in several processes, one stage after the other (`pipeline`). With `reduce` "exact"
-    the number of processes changes no bit. A process that waits for another one for longer than `timeout_seconds` ends
-    with an error.
+    Each copy of the model (`replicate`) may be divided among several processes (`shard`), its layers may be split
+    (`tensor`), or its layers may lie in several processes, one stage after the other (`pipeline`). With `reduce`
+    "exact" the number of processes changes no bit. A process that waits longer than `timeout_seconds` for another one
+    ends with an error.
     """
 
     replicate: int | None = None

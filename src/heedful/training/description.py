@@ -51,7 +51,7 @@ def describe(run: RunConfig, resolved: ResolvedRun) -> list[Choice]:
 
 
 def describe_extension(choices: Sequence[Choice], training: TrainingConfig, extension: Extension) -> tuple[Choice, ...]:
-    """The choices of a run that goes on to another end."""
+    """The choices of a run that is extended to a later end."""
     end = Choice("end", end_in_words(training.limit), GIVEN)
     rate = "the learning rate goes on as before"
     if training.schedule.kind == "decay":
@@ -64,7 +64,7 @@ def describe_extension(choices: Sequence[Choice], training: TrainingConfig, exte
 
 
 def with_layout(choices: Sequence[Choice], training: TrainingConfig) -> tuple[Choice, ...]:
-    """The choices of a run that goes on in other processes."""
+    """The choices of a run that continues in other processes."""
     place = next(number for number, each in enumerate(choices) if each.name == "device") + 1
     kept = [each for each in choices if each.name != PROCESSES]
     return (*kept[:place], *_layout(training), *kept[place:])
@@ -87,7 +87,7 @@ def _layout(training: TrainingConfig) -> list[Choice]:
 
 
 class _Reasons:
-    """How settings came about: by the user, by the model that a run starts from, or otherwise."""
+    """Where settings came from: the user, the model that a run starts from, or elsewhere."""
 
     def __init__(self, run: RunConfig) -> None:
         self.asked, self.of_start = flat(run.settings), flat(run.data.base_settings())

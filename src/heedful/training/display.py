@@ -17,7 +17,7 @@ from heedful.tasks.job import Choice
 from heedful.tasks.registry import all_tasks
 
 SECONDS_BETWEEN_LINES = 10.0
-# What tasks measure in a validation, beside the loss.
+# What tasks measure in a validation, besides the loss.
 SCORES = tuple(dict.fromkeys(score for task in all_tasks().values() for score in task.scores))
 
 
@@ -49,7 +49,7 @@ class RunDisplay:
             self.live = None
 
     def preparing(self, stage: str, done: int, total: int | None) -> None:
-        """Work on the data goes on."""
+        """The preparation of the data has progressed."""
         if self.live:
             self.bar.update(self.bar_task, description=stage, completed=done, total=total)
             self.live.update(self.bar)
@@ -58,13 +58,13 @@ class RunDisplay:
         self.stage = stage
 
     def prepared(self, messages: Sequence[str]) -> None:
-        """The data is ready; the messages tell what was changed or left out."""
+        """The data is ready; the messages say what was changed or left out."""
         for message in messages:
             style = "bold yellow" if message.startswith("warning:") else ""
             self.console.print(Text(message, style), soft_wrap=True)
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
-        """Training is about to begin, or to go on."""
+        """Training is about to begin, or to continue."""
         table = Table(title="the choices of this run", title_justify="left")
         for column in ("what", "choice", "how it came about"):
             table.add_column(column)

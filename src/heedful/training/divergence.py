@@ -21,7 +21,7 @@ def divergence(loss: float, norm: float, largest_loss: float) -> str | None:
 
 
 def divergence_error(step: int, what: str, checkpoints: Path) -> UserError:
-    """The end of a run that went wrong at a step, with the checkpoint that is left to go back to."""
+    """The error that ends a run that went wrong at a step; it names the checkpoint to go back to, if there is one."""
     kept = checkpoint_folders(checkpoints)
     return UserError(
         f"training went wrong at step {step}: {what}. "

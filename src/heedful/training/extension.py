@@ -1,4 +1,4 @@
-"""Going on with a run that has finished, to a later end."""
+"""Extending a run that has finished to a later end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of one optimizer step: in parallel, in a fixed order, and whatever the memory holds."""
+"""The gradients of one optimizer step: in parallel, in a fixed order, and in smaller parts where memory runs out."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ Computation = Future[tuple[tuple[Tensor, ...], Tensor]]
 
 
 def start_worker(threads: int) -> None:
-    """Let a thread compute as training does."""
+    """Set up a thread to compute as training does."""
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
 
 
 def part_seed(seed: int, number: int) -> int:
-    """What seeds the masks of a part: its step and number, not what ran before, so that a run can be continued."""
+    """The seed of a part's masks: its step and number, not what ran before, so that a run can be continued."""
     return seed * 1_009 + number
 
 
 class ParallelGradients(Generic[AnyBatch]):
-    """Computes the parts of a step side by side, each on threads of its own.
+    """Computes the parts of a step side by side, each on its own threads.
 
-    A part runs its operations on `threads` threads (one, as a rule): workers that share nothing but the weights
+    A part runs its operations on `threads` threads (usually one): workers that share nothing but the weights
     scale better than operations that are each split over all cores, and do not stall when a core is taken away.
     """
 
@@ -56,15 +56,15 @@ class ParallelGradients(Generic[AnyBatch]):
         return ExactSum(self.parameters, self.world.size)
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of this many in all, in the parameters; give that mean.
+        """Leave the gradient of the mean loss per target token (`targets` in all) in the parameters; return that mean.
 
-        Where memory runs out, in any process, all is computed again with every batch in four parts: two might just fit,
-        and leave no room for anything else, such as a validation.
+        Where memory runs out, in any process, everything is computed again with every batch in four parts: two might
+        only just fit, and leave no room for anything else, such as a validation.
         """
         while True:
             losses = self._try(parts, targets, seed)
             if losses is not None:
-                return reduce(add, losses) / targets  # `sum` has rules of its own in some versions of Python
+                return reduce(add, losses) / targets  # `sum` rounds differently in some versions of Python
             smaller = quartered(parts, self.world.sums)
             if smaller is None:
                 raise UserError(
@@ -74,7 +74,7 @@ class ParallelGradients(Generic[AnyBatch]):
             on_split()
 
     def _try(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float] | None:
-        """The loss of each part, in their order; None if memory ran out."""
+        """The loss of each part, in order; None if memory ran out."""
         for parameter in self.parameters:
             parameter.grad = None
         if self.world.size == 1:
@@ -107,11 +107,11 @@ class ParallelGradients(Generic[AnyBatch]):
                 for parameter, gradient in zip(self.parameters, gradients, strict=True):
                     parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         finally:
-            wait(futures)  # after a failure the others must have let go of their memory
+            wait(futures)  # after a failure the others must have released their memory
         return losses
 
     def _sum_with_others(self, parts: Parts[AnyBatch], targets: int, seed: int) -> list[float] | None:
-        """The same over all processes; before anything is exchanged they agree that all have computed their parts."""
+        """The same over all processes; before anything is exchanged, they agree that all have computed their parts."""
         done: list[tuple[tuple[Tensor, ...], Tensor]] = []
         failed = False
         for future in self._start(parts, targets, seed):

@@ -19,7 +19,7 @@ ANOTHER = "or choose another --out for a new run"
 
 
 def requested(run: RunConfig) -> dict[str, Any]:
-    """What was asked for, as plain data; of a model to start from, a key of its contents too."""
+    """What was asked for, as plain data, with a digest of the contents of the model to start from, if any."""
     start = run.data.start_folder
     content = {
         "data": to_dict(run.data),
@@ -33,13 +33,13 @@ def requested(run: RunConfig) -> dict[str, Any]:
 
 
 def with_saved_names(job: Job, saved: dict[str, Any]) -> Job:
-    """The job with what the names of its files told when the run began: they may have other names now."""
+    """The job with what the names of its files said when the run began: they may have other names now."""
     told = {name: saved["data"].get(name) for name in job.read_from_names if getattr(job, name) is None}
     return replace(job, **told)  # type: ignore[type-var]
 
 
 def refuse_changes(saved: dict[str, Any], asked: dict[str, Any], job: Job, out: Path) -> None:
-    """Raise a UserError for another request than the saved one, its files' names and its limit apart.
+    """Raise a UserError if this request differs from the saved one, apart from file names, limit and layout.
 
     The contents of the files are compared when they are read.
     """

@@ -8,9 +8,9 @@ from heedful.training.config import LimitConfig, SavingConfig, seconds
 from heedful.training.run_state import RunState
 
 VALIDATION_SHARE = 0.05
-# Before the first validation it is not known what one takes; the end of a budget keeps no more than this for it.
+# Until the first validation its duration is unknown; no more than this share of a budget is kept for it.
 LARGEST_ESTIMATE = 0.25
-# The time for the last validation, and for saving after it, beside what one is known or expected to take.
+# The time for the last validation and the save after it, relative to what a validation takes or is expected to take.
 RESERVE = 1.2
 
 
@@ -20,7 +20,7 @@ def in_minutes(seconds: float) -> str:
 
 
 class Clock:
-    """The seconds that a run has taken, over all the times that it was started."""
+    """The seconds that a run has taken, over all its starts."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -37,7 +37,7 @@ class Limit:
     def __init__(self, config: LimitConfig, saving: SavingConfig, clock: Clock) -> None:
         self.config, self.saving, self.clock = config, saving, clock
         self.budget = seconds(config.budget) if config.budget else None
-        # What the last validation and the saving after it take must fit into the budget too.
+        # The last validation and the save after it must fit into the budget too.
         self.reserve = 0.0
         self._used_up = False
 
@@ -53,7 +53,7 @@ class Limit:
         return None
 
     def _progress_of_budget(self, state: RunState, end: float) -> float:
-        """What is left of the schedule goes evenly over the time that is left, so that it never goes back.
+        """Spread what is left of the schedule evenly over the time that is left, so that it never goes back.
 
         The end moves with what the last validation is expected to take. The preparation of the data counts as time,
         but not as training: the learning rate rises after it.
@@ -65,7 +65,7 @@ class Limit:
         return state.progress
 
     def reopen(self, state: RunState) -> None:
-        """Let a run that has finished go on, as the run of its new length from here."""
+        """Let a finished run go on, as a run of its new length from here."""
         state.finished = False
         if self.budget is not None:
             state.progress, state.progress_at = 0.0, state.began
@@ -73,12 +73,12 @@ class Limit:
         state.validations_passed = int(state.extended_at * self.saving.validations)
 
     def expect_validation(self, state: RunState, seconds: float) -> None:
-        """Take note of what a validation may take, as long as none has told."""
+        """Note how long a validation may take, until one has been timed."""
         if self.budget is not None and state.reserve == 0:
             self.reserve = min(RESERVE * seconds, LARGEST_ESTIMATE * self.budget)
 
     def note_validation(self, state: RunState, seconds: float) -> None:
-        """Take note of what a validation has taken."""
+        """Note how long a validation took."""
         state.reserve = self.reserve = RESERVE * seconds
         state.validating += seconds
 
@@ -95,7 +95,7 @@ class Limit:
         return state.validations_since_best >= self.config.patience
 
     def warning_of_preparation(self, state: RunState) -> str | None:
-        """A line that warns of a budget most of which went by before the first step."""
+        """A warning if most of a budget went by before the first step."""
         if self.budget is None or state.began <= self.budget / 2:
             return None
         steps = state.position.step
@@ -105,7 +105,7 @@ class Limit:
         )
 
     def pass_validation(self, state: RunState, progress: float | None) -> bool:
-        """Whether to validate now, after a step; `state` takes note of what was due since the last time."""
+        """Whether to validate now, after a step; `state` notes how many were due so far."""
         if self.saving.validate_every_steps is not None:
             return state.position.step % self.saving.validate_every_steps == 0
         assert progress is not None
@@ -116,7 +116,7 @@ class Limit:
         return True
 
     def _can_afford_validation(self, state: RunState) -> bool:
-        """Of a time budget, validations before the last take no more than a share."""
+        """With a time budget, validations before the last one take no more than a share of the time."""
         if self.budget is None:
             return True
         return state.validating + self.reserve <= VALIDATION_SHARE * self.clock.elapsed()

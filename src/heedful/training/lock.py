@@ -1,4 +1,4 @@
-"""The lock of a model folder: one run at a time, which its own restart may wait for."""
+"""The lock of a model folder: one run at a time; a restart of the same run may wait for it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LAUNCH = "TORCHELASTIC_RUN_ID"
 
 @contextmanager
 def locked(out: Path, patience_seconds: float, tell: Callable[[str], None]) -> Iterator[None]:
-    """The model folder, with a lock that ends with this process, however it ends.
+    """A block in which the model folder is locked; the lock ends with this process, however that ends.
 
-    A node that was cut off may still be at work when torchrun starts its run again on the others: an earlier start of
-    the same run is waited for. Any other run is refused at once.
+    A node that was cut off may still be at work when torchrun starts its run again on the others: this waits for
+    an earlier start of the same run. Any other run is refused at once.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: choose another folder with --out")

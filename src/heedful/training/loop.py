@@ -77,7 +77,7 @@ class Trainer(Generic[AnyBatch]):
         return True
 
     def _restore(self) -> bool:
-        """Take over the checkpoint that the leading process finds, if it finds one."""
+        """Restore the checkpoint that the leading process finds, if it finds one."""
         found: list[RunState | None] = []
 
         def look() -> None:
@@ -103,7 +103,7 @@ class Trainer(Generic[AnyBatch]):
         if self.state.position.step == 0:
             self.state.began = self.clock.elapsed()
         with ThreadPoolExecutor(1) as ahead:
-            # One step at least: a budget may be used up by the preparation of the data.
+            # At least one step: preparing the data may have used up the budget.
             self._ended = self.state.position.step > 0 and self._over()
             while not self.state.finished and not self._ended:
                 self._epoch(ahead)
@@ -196,15 +196,15 @@ class Trainer(Generic[AnyBatch]):
             raise divergence_error(step, what, self.checkpoints)
 
     def _after_step(self, progress: float | None) -> bool:
-        """Validate and save, if that is due; give whether the run is at its end, which comes after a validation."""
+        """Validate and save, if that is due; return whether the run is at its end, which comes after a validation."""
         per_token = self._computing_seconds / self._computed_tokens
         self.limit.expect_validation(self.state, per_token * self.task.validation_tokens)
         due = self.world.first(self.limit.pass_validation(self.state, progress))
         if due or self._over():
             self._validate()
             self.state.validation_steps.append(self.state.position.step)
-            # First the checkpoint, which knows of the best weights: a run that goes on from an older one could take
-            # worse weights for the best, and put them in their place.
+            # The checkpoint first, because it records the best weights: a run that continues from an older one could
+            # take worse weights for the best, and overwrite them.
             self.start_saving()
             self.save_kept()
             return self._over()
@@ -224,7 +224,7 @@ class Trainer(Generic[AnyBatch]):
     def _measure_and_note(self, sharing: Sharing | None = None) -> None:
         started = time.monotonic()
         self.model.eval()
-        # In a worker, which can take again the memory that training has let go of.
+        # In a worker, which can reuse the memory that training has released.
         result, entropy = self.learner.pool.submit(self._measure, sharing).result()
         self.model.train()
         if not self.world.leads:
@@ -249,7 +249,7 @@ class Trainer(Generic[AnyBatch]):
             self.state.validations_since_best += 1
 
     def save_kept(self, averaged: bool = True) -> None:
-        """Put the best weights, which the model has, into the model folder, unless they are there."""
+        """Put the best weights, which the model has now, into the model folder, unless they are already there."""
         if not self.world.first(self.state.unsaved_scores is not None):
             return
 

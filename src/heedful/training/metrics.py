@@ -15,7 +15,7 @@ from heedful.training.run_state import MetricsMark
 
 
 class MetricsFile:
-    """Rows of training steps and validations, in order; of several processes, one writes (`writes`)."""
+    """Rows of training steps and validations, in order; of several processes, only one writes (`writes`)."""
 
     def __init__(self, path: Path, writes: bool = True) -> None:
         self.path, self.writes = path, writes
@@ -31,7 +31,7 @@ class MetricsFile:
         self._note(line)
 
     def mark(self) -> MetricsMark:
-        """How far the file has come; what it holds up to there is on the disk."""
+        """How far the file has come; everything up to there is on disk."""
         if self.path.exists():
             with writing(self.path):
                 flush_to_disk(self.path)
@@ -42,9 +42,9 @@ class MetricsFile:
         return self._rows_until(step, mark)[1] == 0
 
     def truncate(self, step: int, mark: MetricsMark | None = None) -> int:
-        """Drop the rows after a checkpoint: they are of work that was lost, and will be done again.
+        """Drop the rows after a checkpoint: they record work that was lost, and will be done again.
 
-        The number of lines that could not be read, and were left out, is given.
+        Returns how many lines could not be read, and were left out.
         """
         content, unreadable = self._rows_until(step, mark)
         self._size, self._digest = 0, hashlib.blake2b(digest_size=16)
@@ -54,7 +54,7 @@ class MetricsFile:
         return unreadable
 
     def _rows_until(self, step: int, mark: MetricsMark | None) -> tuple[bytes, int]:
-        """The rows up to a checkpoint, and how many lines at the least are missing from them."""
+        """The rows up to a checkpoint, and at least how many lines are missing from them."""
         content = self._read()
         if mark is not None:
             kept = content[: mark.bytes]
@@ -62,7 +62,7 @@ class MetricsFile:
                 return kept, 0
         lines = content[: content.rfind(b"\n") + 1].split(b"\n")[:-1]
         steps = [_step_of(line) for line in lines]
-        # What cannot be read after the last row of the checkpoint's step is of work that was lost.
+        # Unreadable lines after the last row of the checkpoint's step are from work that was lost.
         last = max((place for place, found in enumerate(steps) if found is not None and found <= step), default=-1)
         rows = [line + b"\n" for line, found in zip(lines, steps, strict=True) if found is not None and found <= step]
         missing = steps[: last + 1].count(None)
@@ -90,7 +90,7 @@ def _step_of(line: bytes) -> int | None:
 def validation_row(
     step: int, result: Validation, entropy: dict[str, list[float]], seconds: float, elapsed: float
 ) -> dict[str, Any]:
-    """What a run records of a validation."""
+    """What a run records about a validation."""
     return {
         "step": step,
         "loss": result.loss,

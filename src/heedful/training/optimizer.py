@@ -28,7 +28,7 @@ class OptimizerConfig:
 
 
 def make_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.AdamW:
-    """AdamW by torch's fused kernel; weight decay acts on matrices only."""
+    """AdamW with torch's fused kernel; weight decay applies to matrices only."""
     parameters = list(model.parameters())
     matrices = [each for each in parameters if each.dim() >= 2]
     vectors = [each for each in parameters if each.dim() < 2]
@@ -43,7 +43,7 @@ def make_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Ada
 
 
 def clip_gradients(model: nn.Module, largest_norm: float) -> Tensor:
-    """Scale the gradients down to a norm of `largest_norm`, unless that is 0; give the norm they had."""
+    """Scale the gradients down to a norm of `largest_norm`, unless that is 0; return the norm they had."""
     return nn.utils.clip_grad_norm_(model.parameters(), largest_norm or float("inf"))
 
 

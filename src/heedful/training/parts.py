@@ -34,7 +34,7 @@ class Parts(Generic[AnyBatch]):
 
 
 class Taker(Protocol):
-    """Who takes parts of a step: at which place among this many, and whether all must take as many of them."""
+    """One that takes parts of a step: its place among `places`, and whether all must take equally many."""
 
     place: int
     places: int

@@ -1,4 +1,4 @@
-"""The preparation of a run's data alone, which a machine without GPUs can do before the run begins."""
+"""Preparing only the data of a run, which a machine without GPUs can do before the run begins."""
 
 from __future__ import annotations
 

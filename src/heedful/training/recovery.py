@@ -1,4 +1,4 @@
-"""Going on after damage: the newest checkpoint that is whole is used, and what is not is named."""
+"""Continuing after damage: the newest intact checkpoint is used, and damaged ones are reported."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _tell_of(problems: dict[Path, str], used: Path, tell: Callable[[str], None])
 def restore_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.AdamW, average: MovingAverage | None
 ) -> RunState:
-    """Take over the tensors of a checkpoint, and give its state; a DamagedCheckpointError if they cannot be used."""
+    """Restore the tensors of a checkpoint, and return its state; a DamagedCheckpointError if they cannot be used."""
     tensors, state = checkpoint_tensors(path, dict(model.named_parameters()), average is not None)
     try:
         load_parameters(model, tensors["model"])
@@ -86,7 +86,7 @@ def restore_checkpoint(
 def checkpoint_tensors(
     path: Path, parameters: dict[str, nn.Parameter], averaged: bool
 ) -> tuple[dict[str, dict[str, Tensor]], RunState]:
-    """The tensors of a checkpoint and its state; a DamagedCheckpointError if they are not of these parameters."""
+    """The tensors of a checkpoint and its state; a DamagedCheckpointError if they do not fit these parameters."""
     tensors, data = load_checkpoint(path)
     shapes = {f"{group}/{name}": tensor.shape for group, named in tensors.items() for name, tensor in named.items()}
     state = check_contents(path, data, shapes, parameters, averaged)
@@ -100,7 +100,7 @@ def check_contents(
     parameters: Mapping[str, nn.Parameter],
     averaged: bool,
 ) -> RunState:
-    """The state of a checkpoint, if its tensors, by group and name, are of these parameters."""
+    """The state of a checkpoint, if its tensors, by group and name, fit these parameters."""
     state = _state(data, path)
     groups = {name.partition("/")[0] for name in shapes}
     needed = ["model", *(["optimizer"] if state.position.step else []), *(["average"] if averaged else [])]

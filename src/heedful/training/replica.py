@@ -31,45 +31,45 @@ from heedful.weights_writer import WeightStream, stream_of
 
 
 class Learner(Protocol[AnyBatch]):
-    """What the loop asks of a model that learns, wherever it lies."""
+    """What the loop needs from a model that learns, wherever that lies."""
 
-    # This process, or the group of those that split layers with it, among so many that take parts of a step.
+    # The number of this process, or of the group that splits layers with it, among the `places` that take parts.
     place: int
     places: int
-    # Whether all processes must compute as many parts.
+    # Whether all processes must compute equally many parts.
     in_step: bool
     # Threads that have the memory and the settings of training.
     pool: ThreadPoolExecutor
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of this many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token (of `targets`) in the parameters; return that mean."""
 
     def clip(self) -> float:
-        """Scale the gradients down, if so set; give the norm they had."""
+        """Scale the gradients down, if so set; return the norm they had."""
 
     def update(self, step: int, rate: float) -> None:
         """Take the step."""
 
     def measured(self, averaged: bool = True) -> AbstractContextManager[Sharing | None]:
-        """The model of the task computes with the weights that are measured; all processes come here together.
+        """Inside the block, the task's model has the weights to measure; all processes enter it together.
 
-        If these are spread over the processes, they compute together, as what is given says.
+        If the weights are spread over the processes, the block's `Sharing` says how these compute together.
         """
 
     def weights(self, averaged: bool = True) -> WeightStream:
         """The weights that are kept; all processes must take all of them, together."""
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
-        """What writes a checkpoint of the model as it is now, to be called by any thread, in all processes.
+        """A function that writes a checkpoint of the model as it is now, to be called in all processes, by any thread.
 
-        With `copied` it has a copy of all that it writes, so that training can go on meanwhile.
+        With `copied` it has a copy of all that it writes, so that training can go on in the meantime.
         """
 
     def restore(self, path: Path) -> RunState:
-        """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
+        """Restore a checkpoint, and return its state; a DamagedCheckpointError if it cannot be used."""
 
     def mean_of(self, checkpoints: list[Path]) -> AbstractContextManager[None]:
-        """The model has the mean of the weights of checkpoints inside the block."""
+        """Inside the block, the model has the mean of the weights of these checkpoints."""
 
 
 class Replica(Generic[AnyBatch]):
@@ -91,11 +91,11 @@ class Replica(Generic[AnyBatch]):
         self.average = MovingAverage(model, config.ema_decay) if config.ema_decay else None
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of this many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token (of `targets`) in the parameters; return that mean."""
         return self.gradients.compute(parts, targets, seed, on_split)
 
     def clip(self) -> float:
-        """Scale the gradients down, if so set; give the norm they had."""
+        """Scale the gradients down, if so set; return the norm they had."""
         return float(clip_gradients(self.model, self.config.optimizer.clip_norm))
 
     def update(self, step: int, rate: float) -> None:
@@ -107,7 +107,7 @@ class Replica(Generic[AnyBatch]):
             self.average.update(step)
 
     def measured(self, averaged: bool = True) -> AbstractContextManager[None]:
-        """The model has the weights that are measured."""
+        """Inside the block, the model has the weights to measure."""
         return self.average.in_place() if self.average and averaged else nullcontext()
 
     def weights(self, averaged: bool = True) -> WeightStream:
@@ -115,7 +115,7 @@ class Replica(Generic[AnyBatch]):
         return stream_of(self.average.tensors if self.average and averaged else parameter_tensors(self.model))
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
-        """What writes a checkpoint of the model as it is now: the leading process has all of it."""
+        """A function that writes a checkpoint of the model as it is now: the leading process writes all of it."""
         if not self.world.leads:
             return lambda: None
         tensors = {"model": parameter_tensors(self.model)}
@@ -129,12 +129,12 @@ class Replica(Generic[AnyBatch]):
         return partial(save_checkpoint, folder, state.position.step, tensors, state.to_dict())
 
     def restore(self, path: Path) -> RunState:
-        """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
+        """Restore a checkpoint, and return its state; a DamagedCheckpointError if it cannot be used."""
         return restore_checkpoint(path, self.model, self.optimizer, self.average)
 
     @contextmanager
     def mean_of(self, checkpoints: list[Path]) -> Iterator[None]:
-        """The model has the mean of the weights of checkpoints inside the block."""
+        """Inside the block, the model has the mean of the weights of these checkpoints."""
         last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
         load_parameters(self.model, mean_of_checkpoints(checkpoints))
         yield
@@ -142,7 +142,7 @@ class Replica(Generic[AnyBatch]):
 
 
 def in_memory(tensor: Tensor) -> Tensor:
-    """A tensor as it is now, in memory of its own that no device computes with."""
+    """A copy of a tensor as it is now, in main memory."""
     return tensor.detach().to("cpu", copy=True)
 
 
@@ -151,7 +151,7 @@ def make_learner(
 ) -> Learner[Any]:
     """The model as its layout asks: whole in every process, or spread over them.
 
-    The values of one that is spread are those that it has, or those of a drawing.
+    A spread model keeps the values that it has, or gets those of a drawing.
     """
     if not is_sharded(config.parallel):
         return Replica(model, task, config, world)

@@ -1,4 +1,4 @@
-"""The choices of a run, made from what was asked for, from its data and from its machine."""
+"""The choices of a run, made from what was asked for, its data and its machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.parallel.layout import check_stages, choose_layout, data_size
 from heedful.training.run_config import RunConfig
 
-# Each worker holds a gradient of its own.
+# Each worker holds its own gradient.
 MOST_WORKERS = 8
 
 
@@ -52,15 +52,15 @@ def check_settings(run: RunConfig) -> None:
     sharing = data_size(filled.training.parallel)
     if device.type != "cpu" and (filled.training.machine.workers or 1) > 1 and sharing == 1:
         raise UserError(f"training.machine.workers is for CPUs: on {device.type} it must be 1")
-    _model_before_data(filled)  # widths and heads must go together
+    _model_before_data(filled)  # widths and heads must fit together
 
 
 def check_layout(run: RunConfig, processes: int) -> None:
-    """Raise a UserError if a run that begins cannot be laid out over so many processes, before its data is prepared."""
+    """Raise a UserError if a new run cannot be laid out over this many processes, before its data is prepared."""
     filled = _filled_before_data(run, _family(run.data, run.preset, run.family))
     device = choose_device(filled.training.machine.device)
     tensor = choose_layout(filled.training.parallel, processes, device.type).tensor or 1
-    if tensor > 1 and run.preset:  # or else the data settles how many heads there are
+    if tensor > 1 and run.preset:  # otherwise the data settles how many heads there are
         from heedful.training.parallel.tensor import check_split
 
         check_split(_model_before_data(filled), tensor)
@@ -140,7 +140,7 @@ def choose(run: RunConfig, data: PreparedJob, processes: int = 1) -> ResolvedRun
 
 
 def _with_limit(training: TrainingConfig, tokens: int) -> TrainingConfig:
-    """A run without limit has no end to decay to: it follows the inverse square root, and validates by steps."""
+    """A run without a limit has no end to decay to: it follows the inverse square root, and validates by steps."""
     limit, schedule, saving = training.limit, training.schedule, training.saving
     if limit.steps is None and limit.epochs is None and limit.budget is None:
         if schedule.kind == "decay":
@@ -156,7 +156,7 @@ def _with_machine(training: TrainingConfig, device: torch.device) -> TrainingCon
     precision = machine.precision or ("bf16" if supports_bf16(device) else "fp32")
     cores = available_cores()
     workers = machine.workers or (min(cores, MOST_WORKERS) if device.type == "cpu" else 1)
-    if machine.workers is None:  # as many parts for every process, and enough to keep all stages busy
+    if machine.workers is None:  # equally many parts for every process, and enough to keep all stages busy
         sharing = data_size(training.parallel)
         workers = -(-max(workers, sharing * (training.parallel.pipeline or 1)) // sharing) * sharing
     threads = machine.threads or max(1, cores // workers)
@@ -174,7 +174,7 @@ def batches_per_step(training: TrainingConfig) -> int:
 def check_parts(training: TrainingConfig, *, evenly: bool = True) -> None:
     """Raise a UserError unless the processes can share the parts of a step.
 
-    A run that goes on need not share them `evenly`: after a machine was lost, some processes wait for others.
+    A continued run need not share them `evenly`: after a machine is lost, some processes wait for others.
     """
     parts, sharing = batches_per_step(training) * (training.machine.workers or 1), data_size(training.parallel)
     if parts < sharing or (evenly and parts % sharing):

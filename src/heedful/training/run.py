@@ -42,16 +42,16 @@ LOCK_SECONDS = 60.0
 
 
 class RunObserver(Observer, Protocol):
-    """Receives the events of a run, from the reading of the files on."""
+    """Receives the events of a run, starting with the reading of its files."""
 
     def preparing(self, stage: str, done: int, total: int | None) -> None:
-        """Work on the data goes on."""
+        """The preparation of the data has progressed."""
 
     def prepared(self, messages: Sequence[str]) -> None:
-        """The data is ready; the messages tell what was changed or left out."""
+        """The data is ready; the messages say what was changed or left out."""
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
-        """Training is about to begin, or to go on."""
+        """Training is about to begin, or to continue."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _train(run: RunConfig, observer: RunObserver, clock: Clock, world: World) ->
 
         def prepare() -> None:
             run.data.check()
-            if not file.exists():  # a run that goes on is laid out as it was, where that is left open
+            if not file.exists():  # a continued run keeps its layout, where that is left open
                 check_layout(run, world.size)
             stack.enter_context(locked(out, world.timeout + LOCK_SECONDS, observer.message))
             stack.enter_context(writing(out / "run"))
@@ -114,7 +114,7 @@ def _prepare(
     run: RunConfig, file: Path, observer: RunObserver, processes: int
 ) -> tuple[RunConfig, SavedRun, PreparedJob]:
     """The run's choices and its data: those of an earlier start, or new ones, which are saved."""
-    found = reload_run(run, file, processes)  # first: what is refused must not touch the data
+    found = reload_run(run, file, processes)  # first: a refused run must not touch the data
     run, saved = found or (run, None)
     expected = Expected(saved.data_key) if saved else None
     data = run.data.prepare(file.parent, asked_model_settings(run), observer.preparing, expected)
@@ -138,7 +138,7 @@ def _learn(
     out = Path(run.out)
     config = data.model_config(saved.resolved.family, saved.resolved.model)
     trainer = _trainer(run.data, data, saved, config, out, observer, clock, world)
-    # Now that all fits together: what is refused leaves no run behind.
+    # Only now that everything fits together: a refused run leaves nothing behind.
     if world.leads:
         save_run(run, saved, config, out / "run" / "config.json")
     resumed = trainer.resume()

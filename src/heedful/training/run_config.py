@@ -1,4 +1,4 @@
-"""What a user asks for when asking for a run."""
+"""What a user asks for in a run."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from heedful.errors import UserError
 
 @dataclass
 class Position:
-    """Steps taken, and the batch of the epoch that comes next."""
+    """Steps taken, and the next batch of the epoch."""
 
     step: int = 0
     epoch: int = 0
@@ -20,7 +20,7 @@ class Position:
 
 @dataclass(frozen=True)
 class MetricsMark:
-    """How far the metrics of a run had come, in bytes, and the checksum of these."""
+    """How far the metrics of a run had come, in bytes, and the checksum of those bytes."""
 
     bytes: int
     blake2b: str
@@ -28,16 +28,16 @@ class MetricsMark:
 
 @dataclass
 class RunState:
-    """All of a run's state but its tensors.
+    """All of a run's state except its tensors.
 
     `validations_passed` counts the validations that were due so far, by the share of the run that was over.
     `best_rank` is that of the validation whose weights are kept (see `Validation.rank`).
     A worker computes its share of a batch in `split` parts; `reserve` is the time that the last validation needs,
     `validating` the time that all of them have taken; the first step began `began` seconds after the run.
-    Of a time budget, the share `progress` was over at `progress_at` seconds; a run that was extended went on when the
+    With a time budget, the share `progress` was over at `progress_at` seconds; an extended run went on when the
     share `extended_at` of its new length was over. `unsaved_scores` are those of weights that are the best so far and
     go into the model folder after this checkpoint.
-    `metrics` tells how far metrics.jsonl had come; earlier versions did not note it.
+    `metrics` says how far metrics.jsonl had come; earlier versions did not record it.
     """
 
     position: Position = field(default_factory=Position)
@@ -79,7 +79,7 @@ class RunState:
         return state
 
     def check(self) -> None:
-        """Raise a ValueError for what no run can have come to."""
+        """Raise a ValueError for a state that no run can reach."""
         position, mark = self.position, self.metrics
         counts = {**asdict(position), "split": self.split, "validations_passed": self.validations_passed}
         counts |= {"validations_since_best": self.validations_since_best, "metrics": mark.bytes if mark else 0}

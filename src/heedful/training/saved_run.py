@@ -26,7 +26,7 @@ from heedful.training.run_config import RunConfig
 class SavedRun:
     """What run/config.json holds: the choices of a run, how they came about, and the key of its data.
 
-    `extension` tells where the run was extended last, if it was.
+    `extension` says where the run was last extended, if it was.
     """
 
     resolved: ResolvedRun
@@ -36,15 +36,15 @@ class SavedRun:
 
 
 def new_run(run: RunConfig, data: PreparedJob, processes: int = 1) -> SavedRun:
-    """A run of this many processes that begins: its choices, made and described."""
+    """A new run of this many processes: its choices, made and described."""
     resolved = choose(run, data, processes)
     return SavedRun(resolved, (*data.choices(), *describe(run, resolved)), data.key)
 
 
 def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfig, SavedRun] | None:
-    """The run that is to be continued, if there is one that was asked for in the same words, and its saved choices.
+    """The run to be continued, if there is one, and its saved choices; another request is refused.
 
-    It may go on with another number of processes, and another layout.
+    It may continue with another number of processes, and another layout.
     """
     found = begun_run(run, file)
     if found is None:
@@ -103,7 +103,7 @@ def run_of_words(run: RunConfig, text: str) -> tuple[RunConfig, SavedRun]:
 
 
 def save_run(run: RunConfig, saved: SavedRun, config: ModelConfig, file: Path) -> None:
-    """Write what was asked for, with what the names of files told, and every choice."""
+    """Write what was asked for, with what the names of files said, and every choice."""
     asked = requested(run)
     asked["data"] |= {name: getattr(config, name) for name in run.data.read_from_names}
     write_file(file, json.dumps({"requested": asked, "saved": to_dict(saved)}, indent=2) + "\n")

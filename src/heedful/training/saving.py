@@ -20,14 +20,14 @@ from heedful.training.parallel.world import World
 from heedful.training.replica import Learner
 from heedful.training.run_state import RunState
 
-# How long a run that has failed lets the checkpoint that is being written come to its end.
+# How long a run that has failed waits for the checkpoint that is being written.
 SETTLING_SECONDS = 10.0
 
 
 class Saver:
-    """Writes the checkpoints of a run and removes those that are not needed any more; all processes call it together.
+    """Writes the checkpoints of a run and removes those no longer needed; all processes call it together.
 
-    A checkpoint gets its name when it is complete: nothing is promised of one that is written until `wait` returns.
+    A checkpoint gets its name when it is complete: nothing is promised about one being written until `wait` returns.
     """
 
     def __init__(self, folder: Path, asked_seconds: float | None, world: World) -> None:
@@ -47,7 +47,7 @@ class Saver:
         return self._error is not None
 
     def start(self, learner: Learner[Any], state: RunState, keep: set[int]) -> None:
-        """Save where the run stands, while the caller goes on: it returns with a copy made.
+        """Save where the run stands while the caller goes on: it returns once a copy is made.
 
         Apart from the newest two checkpoints, those of the steps in `keep` stay.
         """
@@ -66,7 +66,7 @@ class Saver:
         self.wait()
 
     def wait(self) -> None:
-        """Return when the checkpoint that is being written is complete; what went wrong with it is raised."""
+        """Return when the checkpoint that is being written is complete; raise what went wrong with it."""
         if self._thread is None:
             return
         thread, self._thread = self._thread, None
@@ -92,7 +92,7 @@ class Saver:
         return [self.folder / name for name in named]
 
     def settle(self) -> None:
-        """Let what is being written come to its end, if that does not take long, whatever comes of it."""
+        """Let the checkpoint that is being written finish, if that does not take long, whatever its outcome."""
         if self._thread is not None:
             self._thread.join(SETTLING_SECONDS)
 

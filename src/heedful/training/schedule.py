@@ -12,8 +12,8 @@ from heedful.config import require
 class ScheduleConfig:
     """`decay` rises over `warmup_share` of the run, then falls linearly to zero at its end.
 
-    `inverse_square_root` is the paper's equation 3, which needs no end: `learning_rate` is its peak, and where
-    that is not given the paper's own factor width^-0.5 holds.
+    `inverse_square_root` is the paper's equation 3, which needs no end: `learning_rate` is its peak, and without
+    one, the paper's own factor width^-0.5 applies.
     """
 
     kind: Literal["decay", "inverse_square_root"] = "decay"
@@ -32,7 +32,7 @@ def learning_rate(
 ) -> float:
     """The rate of a step, counted from 1; `progress` is the share of the run that is over, if an end is set.
 
-    A run that was extended when that share was `extended_at` had come to a rate of zero there: it warms up once more,
+    A run that was extended when that share was `extended_at` had come to a rate of zero there: it warms up again,
     to the rate that a run of its new length has by then.
     """
     if config.kind == "decay":

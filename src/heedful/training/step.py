@@ -16,8 +16,8 @@ Loss = Callable[[Any, AnyBatch], tuple[Tensor, Tensor]]
 class TrainingStep(nn.Module, Generic[AnyBatch]):
     """A batch in, the summed losses out: all that a step computes with a model, for one part of its examples.
 
-    Whatever is to see a whole part, such as a hook, a compiler or a wrapper that spreads parameters over machines, is
-    applied to this module.
+    Anything that must see a whole part, such as a hook, a compiler or a wrapper that spreads parameters over machines,
+    is applied to this module.
     """
 
     def __init__(self, model: nn.Module, loss: Loss[AnyBatch], bf16: bool = False) -> None:

@@ -25,7 +25,7 @@ class DamagedCheckpointError(Exception):
 
 @dataclass(frozen=True)
 class StoredPiece:
-    """A part of a tensor, by the file and the name that it has there, and its place in the whole."""
+    """A part of a tensor: its file, its name there, and its place in the whole."""
 
     file: str
     key: str
@@ -39,7 +39,7 @@ class StoredPiece:
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor of a checkpoint: its type and shape, and the pieces that it is made of."""
+    """A tensor of a checkpoint: its type and shape, and the pieces that make it up."""
 
     kind: str
     shape: tuple[int, ...]
@@ -93,7 +93,7 @@ def _stored_of(name: str, entry: Any) -> Stored:
 
 def _piece_of(entry: Any, shape: Sequence[int]) -> StoredPiece:
     file, key, offsets, sizes = entry["file"], entry["key"], _counts(entry["offsets"]), _counts(entry["sizes"])
-    # Only a file of this folder itself: it is data, and must not lead elsewhere.
+    # Only a file in this folder itself: the name is data, and must not lead elsewhere.
     if not isinstance(key, str) or Path(file).name != file or not file.endswith(".safetensors"):
         raise ValueError
     if any(first + size > length for first, size, length in zip(offsets, sizes, shape, strict=True)):
@@ -140,7 +140,7 @@ def kind_of(stored: Stored) -> torch.dtype:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Any]:
-    """A safetensors file, to read parts of its tensors; what it cannot give is a DamagedCheckpointError."""
+    """A safetensors file, opened to read parts of its tensors; a DamagedCheckpointError if that is not possible."""
     try:
         with safe_open(file, "pt") as content:
             yield content

@@ -1,1 +1,1 @@
-"""Training in several processes: a model is spread over them from outside, and knows nothing of it."""
+"""Training in several processes: a model is spread over them from outside, and does not know it."""

@@ -22,7 +22,7 @@ AXES = ("replicate", "shard", "tensor")
 def make_mesh(config: ParallelConfig, device_type: str, timeout_seconds: float | None = None) -> DeviceMesh:
     """The processes of this run by the axes `AXES`; those next to each other share the layers of a copy.
 
-    With a timeout, they do not wait for each other any longer.
+    With a timeout, they wait for each other no longer than that.
     """
     sizes = (config.replicate or 1, config.shard or 1, config.tensor or 1)
     mesh = init_device_mesh(device_type, sizes, mesh_dim_names=AXES)
@@ -39,13 +39,13 @@ def parallelize(
 
     `step` (see `TrainingStep`) holds the model and gives a loss; it may be the model itself, where that is called. All
     processes build the same model, from the same seed, before this; afterwards each has its share of the parameters, as
-    DTensors, and the names stay as they are. What is given are the placements of the parameters that are split over the
-    tensor axis, which saving and gathering have to know. Gradients are summed over the processes, not averaged: the
-    loss is to be divided by what counts over all of them. With `bf16`, blocks are gathered and compute in it; what is
-    held, summed over the processes and passed from block to block stays fp32, and so do embeddings and output layer.
+    DTensors, and the names stay as they are. Returns the placements of the parameters that are split over the tensor
+    axis, which saving and gathering need to know. Gradients are summed over the processes, not averaged: the loss must
+    be divided by what counts over all of them. With `bf16`, blocks are gathered and compute in it; what is held, summed
+    over the processes and passed from block to block stays fp32, and so do embeddings and the output layer.
 
-    With a fake process group, fake tensors serve as well: the model is built under a FakeTensorMode and the step is
-    called under it, while the mesh, and this call, come outside of it (they look at the mesh's own numbers).
+    With a fake process group, fake tensors work too: the model is built and the step is called under a FakeTensorMode,
+    while the mesh, and this call, stay outside of it (they look at the mesh's own numbers).
 
         mesh = make_mesh(config, "cpu")
         step = TrainingStep(model, task.loss)
@@ -59,7 +59,7 @@ def parallelize(
     # Not by autocast: its copies of the weights would be kept for the backward pass, those of all blocks at once.
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32) if bf16 else MixedPrecisionPolicy()
     for block in blocks_of(model):
-        # XLNet's blocks have their projections called from outside, so that they stay in the group of the root.
+        # The projections of XLNet's blocks are called from outside, so they stay in the root's group.
         if not isinstance(block, RelativeBlock):
             _sum_gradients(fully_shard(block, mesh=sharding, mp_policy=policy))
     _sum_gradients(fully_shard(step, mesh=sharding))
@@ -68,4 +68,4 @@ def parallelize(
 
 def _sum_gradients(module: FSDPModule) -> None:
     module.set_gradient_divide_factor(1.0)
-    module.set_force_sum_reduction_for_comms(True)  # gloo knows no other
+    module.set_force_sum_reduction_for_comms(True)  # gloo has no other

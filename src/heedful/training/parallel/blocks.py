@@ -32,10 +32,10 @@ def prepare_blocks(model: nn.Module, config: ParallelConfig) -> None:
 
 
 def check_compiler(device: torch.device) -> None:
-    """Raise a UserError if torch cannot compile here, which on a CPU takes a C++ compiler."""
+    """Raise a UserError if torch cannot compile here, which on a CPU needs a C++ compiler."""
     try:
         torch.compile(lambda x: x.sin() + 1)(torch.ones(3, device=device))
-    except Exception as error:  # every step of a tool chain has errors of its own
+    except Exception as error:  # every step of a tool chain has its own errors
         told = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         raise UserError(
             f"training.parallel.compile is true, but torch cannot compile on this machine ({told}): install a C++ "
@@ -44,7 +44,7 @@ def check_compiler(device: torch.device) -> None:
 
 
 def recompute_activations(block: nn.Module) -> None:
-    """Keep of a block's activations only its input, and compute the others again when its gradient is."""
-    # In place of the method, not by a module around it: that would change the parameters' names.
+    """Keep only a block's input of its activations, and compute the others again for its gradient."""
+    # Replaces the method rather than wrapping the module: that would change the parameters' names.
     forward = partial(checkpoint, block.forward, use_reentrant=False, context_fn=same_masks_again)
     block.forward = forward

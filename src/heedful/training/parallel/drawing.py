@@ -1,4 +1,4 @@
-"""The first values of a model, drawn one parameter at a time: those of the ordinary build, to the last bit."""
+"""The first values of a model, drawn one parameter at a time: the same as in the ordinary build, to the last bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NotByParameterError(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """A function that changed a parameter as its model was built, and where the generator stood."""
+    """A function that changed a parameter as its model was built, and the state of the generator then."""
 
     generator: Tensor
     function: Callable[..., Any]
@@ -30,17 +30,17 @@ class Change:
     kwargs: dict[str, Any]
 
     def apply(self, tensor: Tensor) -> None:
-        """Do the same to a tensor that stands for the parameter."""
+        """Do the same to a tensor that stands in for the parameter."""
         named = {"tensor": tensor} if "tensor" in self.kwargs else {}
         self.function(*((tensor, *self.args[1:]) if self.args else ()), **{**self.kwargs, **named})
 
 
 class Drawing:
-    """Builds a model whose parameters hold nothing yet, and gives the value of one of them at a time.
+    """Builds a model whose parameters hold nothing yet, and gives their values one at a time.
 
-    While it builds, all that changes a parameter is done to a tensor in its place, which is dropped at once, so that
-    the generator of random numbers goes the way that it goes in the ordinary build. No more than one parameter is ever
-    there as a whole: the memory of the others is asked for, but not touched, and so not taken from the system.
+    While it builds, every change to a parameter is made to a tensor in its place, which is dropped at once, so that the
+    random number generator goes through the same states as in the ordinary build. No more than one parameter ever
+    exists whole: the memory of the others is allocated, but not touched, and so not taken from the system.
     """
 
     def __init__(self, build: Callable[[], nn.Module], seed: int) -> None:
@@ -54,7 +54,7 @@ class Drawing:
             return self.build()
 
     def model(self) -> nn.Module:
-        """The model whose values `value` gives; one that cannot be drawn by parameter is built as it always is."""
+        """The model whose values `value` gives; one that cannot be drawn by parameter is built as usual."""
         torch.manual_seed(self.seed)
         try:
             with _Changes(self.changes, self.scratch):
@@ -66,7 +66,7 @@ class Drawing:
 
     @torch.no_grad()
     def value(self, parameter: nn.Parameter) -> Tensor:
-        """The whole of a parameter, as the ordinary build gives it; it is there until the next one is asked for."""
+        """The whole of a parameter, as the ordinary build gives it; valid until the next one is asked for."""
         whole = self.scratch.like(parameter)
         whole.copy_(parameter)
         with torch.random.fork_rng(devices=[]):
@@ -77,16 +77,16 @@ class Drawing:
 
 
 class Scratch:
-    """Memory for one tensor after the other.
+    """Memory for one tensor after another.
 
-    What each of them took and gave back would be given to the next parameter, which then holds memory that was touched.
+    What each of them allocated and freed would go to the next parameter, which would then hold memory that was touched.
     """
 
     def __init__(self) -> None:
         self.buffer = torch.empty(0)
 
     def like(self, parameter: Tensor) -> Tensor:
-        """A tensor of the shape of another, whose numbers are any."""
+        """A tensor of the shape of another, with arbitrary values."""
         count = parameter.numel()
         if self.buffer.dtype != parameter.dtype or len(self.buffer) < count:
             self.buffer = torch.empty(max(count, 2 * len(self.buffer)), dtype=parameter.dtype)
@@ -94,7 +94,7 @@ class Scratch:
 
 
 class _Changes(TorchFunctionMode):
-    """Takes down what changes parameters, and has it done to a tensor that is dropped."""
+    """Records what changes parameters, and applies it to a tensor that is dropped."""
 
     def __init__(self, found: dict[nn.Parameter, list[Change]], scratch: Scratch) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Gradients summed over processes to the same bits as in one."""
+"""Gradients summed over processes, with the same bits as in one process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Part = tuple[int, Sequence[Tensor]]
 class ExactSum:
     """Adds the gradients of all parts of a step in the order of their numbers, whichever process computed them.
 
-    Every process is sent a slice of each part's gradients, adds these, and gives its sum to all. So each number is
-    added in the same order as in one process, which is what makes the bits the same. The memory for it is kept from
-    step to step, because the system would have to clear it page by page each time; what was sent gives way to the sums.
+    Every process receives a slice of each part's gradients, adds these, and sends its sum to all. So each number is
+    added in the same order as in one process, which makes the bits the same. The memory is kept from step to step,
+    because the system would have to clear it page by page each time; the sums overwrite what was sent.
     """
 
     def __init__(self, shapes: Sequence[Tensor], size: int) -> None:
@@ -29,7 +29,7 @@ class ExactSum:
     def sum(self, parts: Iterable[Part], numbers: Sequence[Sequence[int]]) -> list[Tensor]:
         """The sums, given this process's parts as they come, and which numbers each process has, in its order.
 
-        They stay as they are until the next call.
+        They are valid until the next call.
         """
         waiting: dict[int, Tensor] = {}
         coming, due = iter(parts), 0
@@ -41,14 +41,14 @@ class ExactSum:
                 added = waiting.pop(due)
                 self._total = self._total.add_(added) if due else self._total.copy_(added)
                 due += 1
-            for rank in senders:  # the next turn is received in the same place
+            for rank in senders:  # the next turn is received into the same memory
                 if (number := numbers[rank][turn]) in waiting:
                     waiting[number] = waiting[number].clone()
         assert due and not waiting
         return self._gather(self._total)
 
     def _exchange(self, coming: Iterable[Part], senders: Sequence[int]) -> list[Tensor]:
-        """The slices of this process, from all that send."""
+        """This process's slices, from all senders."""
         sends = dist.get_rank() in senders
         if sends:
             torch.cat([each.flatten() for each in next(iter(coming))[1]], out=self._flat[: self.length])

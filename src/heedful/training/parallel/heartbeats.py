@@ -1,4 +1,4 @@
-"""How processes hear of each other that they are alive, however long what they do may take."""
+"""How processes let each other know that they are alive, however long their work takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Heartbeats:
-    """A number in the store for each process, which grows while the process is alive and others count on that."""
+    """A number in the store for each process, which grows while the process is alive and others rely on that."""
 
     def __init__(self, store: Store, rank: int, timeout: float) -> None:
         self.store, self.rank, self.timeout = store, rank, timeout
@@ -23,19 +23,19 @@ class Heartbeats:
 
     @property
     def pause(self) -> float:
-        """Seconds between two questions, or beats at most."""
+        """Seconds between two questions, or two beats."""
         return min(1.0, self.timeout / 5)
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Let the others hear of this process inside the block."""
+        """Let the others know, inside the block, that this process is alive."""
         stop = threading.Event()
 
         def beat() -> None:
             while not stop.wait(self.pause):
                 try:
                     self.store.add(self._key(self.rank), 1)
-                except RuntimeError:  # the store has gone, which is noticed where somebody waits for it
+                except RuntimeError:  # the store has gone, which whoever waits for it will notice
                     return
 
         thread = threading.Thread(target=beat, daemon=True)
@@ -47,11 +47,11 @@ class Heartbeats:
             thread.join(self.pause)
 
     def listen(self) -> None:
-        """Begin anew: from now on silence is counted."""
+        """Start again: silence counts from now on."""
         self._heard.clear()
 
     def silent(self, ranks: Sequence[int]) -> list[int]:
-        """Those of some processes of which nothing was heard for longer than the timeout."""
+        """Those of `ranks` from which nothing was heard for longer than the timeout."""
         counts = within(self.timeout, lambda: [self.store.add(self._key(rank), 0) for rank in ranks])
         now = time.monotonic()
         for rank, count in zip(ranks, counts, strict=True):

@@ -17,15 +17,15 @@ from heedful.machine.signals import ending_signals
 
 # How long processes have to end by themselves after one of them has failed.
 GRACE_SECONDS = 10.0
-# The process that has started the others, by its number.
+# The id of the process that started the others.
 LAUNCHER = "HEEDFUL_LAUNCHER"
 
 
 def run_processes(count: int, arguments: Sequence[str]) -> int:
-    """Run the command `heedful` with these arguments in so many processes, and give the exit code of the run."""
+    """Run the command `heedful` with these arguments in this many processes, and return the exit code of the run."""
     from torch._C._distributed_c10d import TCPStore
 
-    # Held by this process, which outlives them all; the port is one that is free.
+    # Held by this process, which outlives them all; port 0 takes any free one.
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=60))
     shared = {
         "MASTER_ADDR": "127.0.0.1",
@@ -53,7 +53,7 @@ def run_processes(count: int, arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _passing_on_signals(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """A terminal sends Ctrl-C to all processes; what is sent to this one alone is passed on, and acted on by them."""
+    """A terminal sends Ctrl-C to all processes; what is sent to this one alone is passed on for them to act on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -75,9 +75,9 @@ def _passing_on_signals(processes: Sequence[subprocess.Popen[bytes]]) -> Iterato
 
 
 def end_with_launcher() -> None:
-    """End this process, as a kill would, when the one that has started it is gone; torchrun sees to its own."""
+    """End this process, as a kill would, when the process that started it is gone; torchrun ends its own processes."""
     launcher = os.environ.get(LAUNCHER)
-    if launcher is None or os.name == "nt":  # where a process keeps its parent's number
+    if launcher is None or os.name == "nt":  # where a process keeps its parent's id
         return
 
     def watch() -> None:
@@ -104,14 +104,14 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     _end(processes)
     for process in processes:
         process.wait()
-    # One that has to be ended here says nothing of what went wrong.
+    # The code of one that had to be ended here says nothing about what went wrong.
     ends = [code for code in codes if code is not None]
     first = codes[0] or next((code for code in ends if code not in (0, 130)), 0)
     return 128 - first if first < 0 else first
 
 
 def _tell_of_kills(codes: Sequence[int | None]) -> None:
-    """A process that was killed could not say so itself, and the others may not have met it yet."""
+    """A process that was killed could not say so itself, and the others may not have noticed yet."""
     for rank, code in enumerate(codes):
         if code is not None and code < 0:
             name = signal.Signals(-code).name

@@ -1,4 +1,4 @@
-"""How a run is laid out over its processes: what was asked for, filled in so that it goes with their number."""
+"""How a run is laid out over its processes: what was asked for, filled in to suit their number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WITHOUT_STAGES = {
 def choose_layout(
     asked: ParallelConfig, size: int, device_type: str, before: ParallelConfig | None = None
 ) -> ParallelConfig:
-    """The layout for `size` processes; what is open is as `before`, if that suits them, or else replicated."""
+    """The layout for `size` processes; what is left open is as `before`, if that suits them, or else replicated."""
     if before is not None and data_size(before) * model_size(before) == size:
         kept: dict[str, Any] = {name: getattr(before, name) or 1 for name in AXES}
         if all(getattr(asked, name) in (None, kept[name]) for name in AXES):
@@ -36,7 +36,7 @@ def choose_layout(
             f"training.parallel asks for {in_words} = {product} processes, but there {_are(size)}: "
             f"start {product} with torchrun or --processes, or change the settings"
         )
-    # What is open is replicated; if that is settled, sharded; and if both are, split. Stages must be asked for.
+    # What is left open is replicated; if that is given, sharded; if both are, split. Stages must be asked for.
     rest, open_axes = size // product, [name for name in AXES[:3] if name not in given]
     filled = {**dict.fromkeys(AXES, 1), **given}
     if open_axes:
@@ -67,7 +67,7 @@ def _are(size: int) -> str:
 
 
 def check_stages(config: ParallelConfig, family: str) -> None:
-    """Raise a UserError for stages of a family that has none."""
+    """Raise a UserError if stages are asked of a family that cannot have them."""
     if (config.pipeline or 1) > 1 and family in WITHOUT_STAGES:
         raise UserError(
             f"training.parallel.pipeline is {config.pipeline}, but a model of the family {family!r} cannot lie in "
@@ -82,7 +82,7 @@ def is_sharded(config: ParallelConfig) -> bool:
 
 
 def data_size(config: ParallelConfig) -> int:
-    """How many processes, or groups of them that have the same parts, take parts of a step side by side."""
+    """How many processes, or groups of processes with the same parts, take parts of a step side by side."""
     return (config.replicate or 1) * (config.shard or 1)
 
 

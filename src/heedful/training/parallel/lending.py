@@ -1,6 +1,6 @@
-"""A whole model that computes with the weights of one that is spread: each block borrows its own while it computes.
+"""A whole model that computes with the weights of a spread one: each block borrows its own while it computes.
 
-No process ever has more than the parts outside of the blocks, such as embeddings, and one block.
+No process ever holds more than the parts outside the blocks, such as embeddings, and one block.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from heedful.training.parallel.world import World
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# The whole of some parameters, one at a time; all processes must ask for the same ones together.
+# Some whole parameters, one at a time; all processes must ask for the same ones together.
 Gather = Callable[[Sequence[str]], Iterator[tuple[str, Tensor]]]
 
-# The methods by which models use blocks, and those of a layer inside of them that is used by itself.
+# The methods by which models use blocks, and those of a layer inside them that is used by itself.
 METHODS: dict[type[nn.Module], tuple[str, ...]] = {
     SelfBlock: ("forward", "prefill", "step"),
     CrossBlock: ("forward", "step"),
@@ -35,12 +35,12 @@ INNER: dict[type[nn.Module], tuple[str, tuple[str, ...]]] = {
     CrossBlock: ("cross_attention", ("keys_values",)),
     RelativeBlock: ("attention", ("contents", "queries", "distances")),
 }
-# What the first process tells the others when they need not help any more.
+# What the first process sends the others when they need not help any more.
 DONE = -1
 
 
 class Lender:
-    """Lends a model, whose own parameters hold nothing, what it needs for the moment; a `Sharing` of its processes."""
+    """Lends a model, whose own parameters hold nothing, what it needs at the moment; a `Sharing` of its processes."""
 
     def __init__(self, model: nn.Module, world: World) -> None:
         self.world = world
@@ -64,13 +64,13 @@ class Lender:
         return self
 
     def _attach(self, module: nn.Module, methods: tuple[str, ...], unit: int) -> None:
-        # By its class, not by hooks or attributes: a copy of the module must borrow for itself.
+        # Through its class, not hooks or attributes: a copy of the module must borrow for itself.
         module.__class__ = _borrowing(type(module), methods)
         module.__dict__.update(_lender=self, _unit=unit)
 
     @contextmanager
     def lending(self, gather: Gather) -> Iterator[Lender]:
-        """The model can compute inside the block, in all processes together; `each` and `by_first` say how."""
+        """Inside the block, the model can compute, in all processes together; `each` and `by_first` say how."""
         self._gather = gather
         try:
             with self.lent(0):
@@ -80,7 +80,7 @@ class Lender:
 
     @contextmanager
     def lent(self, unit: int) -> Iterator[None]:
-        """The parameters of a unit are there inside the block."""
+        """Inside the block, the parameters of a unit are there."""
         if not self._users[unit]:
             if self._tells:
                 self._tell(unit)
@@ -98,12 +98,12 @@ class Lender:
 
     def _fetch(self, unit: int) -> Iterator[tuple[str, Tensor]]:
         assert self._gather is not None
-        # A parameter cannot become a tensor that was made to infer alone.
+        # A parameter cannot take an inference tensor as its data.
         with torch.inference_mode(False), torch.no_grad():
             yield from self._gather(self.units[unit])
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """What `work` gives for each item; all processes work on as many, so that they borrow the same together."""
+        """What `work` gives for each item; all processes work on equally many, so they borrow the same together."""
         rank, size = self.world.rank, self.world.size
         turns = range(-(-len(items) // size))
         found = [_on_cpu(work(items[min(turn * size + rank, len(items) - 1)])) for turn in turns]
@@ -112,7 +112,7 @@ class Lender:
         return [everyones[place % size][place // size] for place in range(len(items))]
 
     def by_first(self, work: Callable[[], Result]) -> Result:
-        """What `work` gives in the first process, which tells the others what it borrows: its way is its own."""
+        """What `work` gives in the first process, which tells the others what it borrows, as only it knows."""
         answer: list[Any] = [None, None]
         if self.world.leads:
             self._tells = True
@@ -136,7 +136,7 @@ class Lender:
         return result
 
     def _tell(self, unit: int) -> int:
-        """What the first process says to all."""
+        """Send a unit from the first process to all; return what it sent."""
         told = torch.tensor([unit])
         dist.broadcast(told, 0)
         return int(told)
@@ -170,7 +170,7 @@ def _borrowing(kind: type[nn.Module], methods: tuple[str, ...]) -> type[nn.Modul
 
 
 def _on_cpu(result: Any) -> Any:
-    """A result that another process can take, which may not see the same device."""
+    """A result in a form that another process, which may not see the same device, can take."""
     if isinstance(result, Tensor):
         return result.cpu()
     if isinstance(result, tuple) and type(result) is tuple:

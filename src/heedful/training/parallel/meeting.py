@@ -19,10 +19,10 @@ POLL_SECONDS = 0.05
 def meet(store: Store, rank: int, size: int, limit_seconds: float) -> Store:
     """The part of the store that belongs to this start of the run, once all of its processes are there.
 
-    torchrun keeps its store when it starts processes again, with all that the earlier ones have written: that they
-    are here, what they have done, under which address they can be reached. The number of the start would not do as a
-    name, because nodes that stay and nodes that join count differently. So the first process makes up a name, and the
-    others ask for it, each with a question that nobody has asked before.
+    torchrun keeps its store when it restarts processes, with all that the earlier ones have written: that they are
+    here, what they have done, at which address they can be reached. The number of the start would not do as a name,
+    because nodes that stay and nodes that join count differently. So the first process makes up a name, and the others
+    ask for it, each with a question that nobody has asked before.
     """
     from torch._C._distributed_c10d import PrefixStore
 
@@ -32,7 +32,7 @@ def meet(store: Store, rank: int, size: int, limit_seconds: float) -> Store:
 
 
 def _call(store: Store, size: int, limit_seconds: float) -> str:
-    """Answer all questions, old ones too, until everybody has come to the place that the answers name."""
+    """Answer all questions, old ones too, until everybody has arrived where the answers point."""
     name, missing = uuid4().hex, list(range(1, size))
     deadline = time.monotonic() + limit_seconds
     while missing:

@@ -1,4 +1,4 @@
-"""The network interface through which the processes of a run speak to each other."""
+"""The network interface through which the processes of a run talk to each other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import sys
 from ipaddress import ip_address
 
 SIOCGIFADDR = 0x8915
-# An address of no machine (RFC 5737), on the way to which lies the default route; nothing is sent.
+# An address that no machine has (RFC 5737), reached through the default route; nothing is sent.
 ELSEWHERE = "192.0.2.1"
 
 
 def choose_interface() -> None:
-    """Tell gloo its interface, unless the user has: by default it takes what the name of the machine stands for.
+    """Tell gloo its interface, unless the user has: by default it takes the address that the machine's name stands for.
 
-    On many machines that is a loopback address, by which no other machine can be reached.
+    On many machines that is a loopback address, through which no other machine can be reached.
     """
     if sys.platform != "linux" or "GLOO_SOCKET_IFNAME" in os.environ:
         return
@@ -27,7 +27,7 @@ def choose_interface() -> None:
 
 
 def interface_towards(host: str) -> str | None:
-    """The interface by which other machines reach this one, given the name of one of them, or of this one."""
+    """The interface by which other machines reach this one, given the name of one of those, or of this one."""
     for target in (host, ELSEWHERE):
         own = _own_address(target)
         if own and not ip_address(own).is_loopback:

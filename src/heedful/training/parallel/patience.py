@@ -1,4 +1,4 @@
-"""Calls that may never return, such as a question to a machine that was cut off."""
+"""Calls that may never return, such as a request to a machine that was cut off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 def within(seconds: float, call: Callable[[], Answer]) -> Answer:
-    """What a call gives or raises; a TimeoutError if that takes longer. The call itself is then left to its thread."""
+    """What a call returns or raises; a TimeoutError if that takes longer. The call is then left to its thread."""
     answers: list[Answer] = []
     errors: list[BaseException] = []
 

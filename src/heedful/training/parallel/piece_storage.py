@@ -38,7 +38,7 @@ NAMES = {kind: name for name, kind in KINDS.items()}
 
 
 class PieceWriter(StorageWriter):
-    """Writes a checkpoint as a folder with a file of every process, which gets its name when all are complete."""
+    """Writes a checkpoint as a folder with one file per process, which gets its name when all are complete."""
 
     def __init__(self, final: Path, state: dict[str, Any], size: int) -> None:
         self.final, self.state, self.size = final, state, size
@@ -47,7 +47,7 @@ class PieceWriter(StorageWriter):
         """A writer is for one checkpoint."""
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """Make the folder, before the others hear what they are to write."""
+        """Make the folder, before the others are told what to write."""
         if is_coordinator:
             with writing(self.final, self.size):
                 begin_checkpoint(self.final)
@@ -61,7 +61,7 @@ class PieceWriter(StorageWriter):
         return [replace(plan, storage_data=f"rank-{rank:05d}.safetensors") for rank, plan in enumerate(plans)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Write the file of this process to the disk, unless others write all that it has."""
+        """Write this process's file to disk, unless others write all that it has."""
         if not plan.items:
             return _done([])
         tensors: dict[str, Tensor] = {}
@@ -75,7 +75,7 @@ class PieceWriter(StorageWriter):
         return _done([WriteResult(item.index, 0, (file, _key(item), checksum)) for item in plan.items])
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Add what all have to know of the files, and give the folder its name."""
+        """Add what readers must know about the files, and give the folder its name."""
         places = {each.index: each.storage_data for found in results for each in found}
         stored: dict[str, list[StoredPiece]] = {}
         for index, (file, key, _) in places.items():
@@ -121,7 +121,7 @@ class PieceReader(StorageReader):
         """A reader is for one checkpoint."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the checkpoint has, in torch's words."""
+        """What the checkpoint has, in torch's terms."""
         return Metadata(
             {
                 name: TensorStorageMetadata(
@@ -134,7 +134,7 @@ class PieceReader(StorageReader):
         )
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """Nothing is to be set up."""
+        """There is nothing to set up."""
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
         """The plan as it is."""
@@ -145,7 +145,7 @@ class PieceReader(StorageReader):
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read file by file, of each no more than what was asked for."""
+        """Read file by file, and from each only what was asked for."""
         by_file: dict[str, list[tuple[Any, StoredPiece]]] = {}
         for item in plan.items:
             pieces = self.stored[item.storage_index.fqn].pieces

@@ -1,4 +1,4 @@
-"""What a process holds of each parameter of a model that is spread over processes, and the whole of it again."""
+"""What a process holds of each parameter of a model spread over processes, and how to get the whole back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.training.parallel.tensor import local_tensor
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a local tensor, from `row` on, and where they lie in the whole one."""
+    """Rows of a local tensor, starting at `row`, and where they lie in the whole one."""
 
     row: int
     offsets: tuple[int, ...]
@@ -36,7 +36,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Share:
-    """What this process holds of a tensor: a local tensor, whose pieces lie somewhere in one of that shape."""
+    """What this process holds of a tensor: a local tensor, and where its pieces lie in the whole one of that shape."""
 
     local: Tensor
     shape: tuple[int, ...]
@@ -93,7 +93,7 @@ def pieces_of(parameter: Tensor, placement: Placement, mesh: DeviceMesh) -> list
 def whole_tensors(
     tensors: Mapping[str, Tensor], placements: Mapping[str, Placement], mesh: DeviceMesh
 ) -> Iterator[tuple[str, Tensor]]:
-    """Each tensor as a whole, in all processes, which must ask for them together; one at a time."""
+    """Each whole tensor, one at a time, in all processes, which must ask for them together."""
     for name, tensor in tensors.items():
         placement = placements.get(name.partition("/")[0], REPLICATED)  # moments are named after their parameter
         if not isinstance(tensor, DTensor):
@@ -116,7 +116,7 @@ def fill_from_whole(
     placements: Mapping[str, Placement],
     mesh: DeviceMesh,
 ) -> None:
-    """Put whole tensors, which every process has, into those of a model that is spread."""
+    """Put whole tensors, which every process has, into those of a spread model."""
     for name, tensor in tensors.items():
         local = local_tensor(tensor)
         if not isinstance(tensor, DTensor):

@@ -1,4 +1,4 @@
-"""The gradients of a step of a model in stages: GPipe, by torch's schedule (Huang et al., 2019)."""
+"""The gradients of a step of a model in stages: GPipe (Huang et al., 2019), with torch's schedule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Grid:
         self.copy, self.stage = divmod(dist.get_rank(), stages)
         self._timeout = timedelta(seconds=timeout_seconds)
         self._ranks = torch.arange(copies * stages).view(copies, stages)
-        # All processes make all groups, in the same order, as torch asks for.
+        # All processes make all groups, in the same order, as torch requires.
         self.pipeline = self.group_of_stages(tuple(range(stages)))
         self.replicas = self._own_group(self._ranks.T.tolist())
 
@@ -55,7 +55,7 @@ class PipelineGradients:
         self._rows = self._parts = 0
 
     def compute(self, parts: Sequence[tuple[int, LanguageBatch]], targets: int, seed: int) -> Tensor:
-        """Leave in the parameters the gradient of the loss, over `targets` in all copies; give the sum of losses."""
+        """Leave in the parameters the gradient of the mean loss, over `targets` in all copies; return that mean."""
         for parameter in self.parameters.values():
             parameter.grad = None
         self.stage.total = 0.0
@@ -71,7 +71,7 @@ class PipelineGradients:
         return total / targets
 
     def _schedule_of(self, parts: int, rows: int, ids_BT: Tensor) -> ScheduleGPipe:
-        """The schedule of so many parts; another only for the last steps of an epoch, where there are fewer."""
+        """The schedule for this many parts; another only for the last steps of an epoch, which have fewer."""
         if self._schedule is None or (parts, rows) != (self._parts, self._rows):
             self._parts, self._rows = parts, rows
             grid, handed = self.grid, tuple(self.stage.shapes(ids_BT.shape[1]))
@@ -88,7 +88,7 @@ class PipelineGradients:
         return self._schedule
 
     def _sum_gradients(self) -> None:
-        """Sum the gradients of what several stages use over these, and then all over the copies."""
+        """Sum the gradients of what several stages use over these, and then all gradients over the copies."""
         for name, parameter in self.parameters.items():
             gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
             group = self._groups.get(self.owners[name])
@@ -100,7 +100,7 @@ class PipelineGradients:
 
     @torch.no_grad()
     def clip(self, largest_norm: float) -> Tensor:
-        """Scale the gradients down to a norm of `largest_norm`, unless that is 0; give the norm they had."""
+        """Scale the gradients down to a norm of `largest_norm`, unless that is 0; return the norm they had."""
         squares = torch.zeros((), dtype=torch.float64)
         for name, parameter in self.parameters.items():
             if self.owners[name][0] == self.grid.stage and parameter.grad is not None:  # once, if several use it
@@ -120,7 +120,7 @@ def whole_of_stages(
 ) -> Iterator[tuple[str, Tensor]]:
     """Each of the tensors whose names and shapes are given, in all processes, which must ask for them together.
 
-    `tensors` are those that this stage has; those of others are sent by the first stage that has them, one at a time.
+    `tensors` are those that this stage has; the others are sent by the first stage that has them, one at a time.
     """
     for name, shape in shapes.items():
         owner = owners[name.partition("/")[0]][0]  # moments are named after their parameter

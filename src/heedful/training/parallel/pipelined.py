@@ -71,14 +71,14 @@ class Pipelined(SpreadModel):
         self.writers = writing_group(parallel.timeout_seconds)
 
     def compute(self, parts: Parts[LanguageBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token, of this many, in the parameters; return that mean."""
         own = list(zip(parts.numbers, parts.batches, strict=True))
         self.stage.train()
         try:
             with self.world.naming_failures():
                 return float(self.pool.submit(self.gradients.compute, own, targets, seed).result())
         except (RuntimeError, MemoryError) as error:
-            cause = error.__cause__  # torch says where it was, and no more
+            cause = error.__cause__  # torch itself says only where it was
             if not any(isinstance(each, Exception) and out_of_memory(each) for each in (error, cause)):
                 raise
             raise UserError(
@@ -87,9 +87,9 @@ class Pipelined(SpreadModel):
             ) from None
 
     def whole(self, tensors: Mapping[str, Tensor], names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
-        """Some tensors as wholes, one at a time, in all processes together."""
+        """Some whole tensors, one at a time, in all processes together."""
         return whole_of_stages(tensors, {name: self.shapes[name] for name in names}, self.owners, self.grid)
 
     def shares(self, tensors: Mapping[str, Tensor]) -> dict[str, Share]:
-        """What this stage has of tensors; copies of it have the same."""
+        """What this stage has of the tensors; its copies have the same."""
         return {name: whole_share(tensor.detach()) for name, tensor in tensors.items()}

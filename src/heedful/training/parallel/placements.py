@@ -1,4 +1,4 @@
-"""Where the parameters of the Transformer families go when a model is split over the tensor axis: by their names."""
+"""Where the parameters of the Transformer families go, by name, when a model is split over the tensor axis."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Parts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Placement:
-    """How one parameter is split: along `axis`, or not at all where that is None.
+    """How one parameter is split: along `axis`, or not at all if that is None.
 
-    A packed parameter holds several matrices one after the other, such as those of queries, keys and values. Each of
-    them is split by itself, so that a process has whole heads; `packed` has their lengths along the axis.
+    A packed parameter holds several matrices one after another, such as those of queries, keys and values. Each of
+    them is split separately, so that a process has whole heads; `packed` has their lengths along the axis.
     """
 
     axis: int | None
@@ -46,7 +46,7 @@ class Placement:
         return found
 
     def joined(self, shares: list[Tensor]) -> Tensor:
-        """The whole parameter again, from the shares of all processes in the order of their ranks."""
+        """The whole parameter, rejoined from the shares of all processes in the order of their ranks."""
         if self.axis is None:
             return shares[0]
         length, size = sum(each.shape[self.axis] for each in shares), len(shares)
@@ -73,7 +73,7 @@ def _column(module: nn.Module, name: str) -> Placement:
 
 
 def _packed_heads(module: nn.Module, name: str) -> Placement:
-    """The outputs of a layer that gives several parts, each of so many heads of some width."""
+    """The outputs of a layer that gives several parts, each with a number of heads of some width."""
     return Placement(0, tuple(heads * width for heads, width in cast(Parts, module.parts)))
 
 
@@ -97,7 +97,7 @@ def _vocabulary(module: nn.Module, name: str) -> Placement:
     )
 
 
-# A rule is given the module that owns the layer, which is all of the name before the part in brackets.
+# A rule gets the module that owns the layer: the one named by everything before the part in brackets.
 RULES: tuple[tuple[str, Rule], ...] = (
     (r"(?:.*\.)?(?:attention|cross_attention)\.(query_key_value_projection|key_value_projection)", _packed_heads),
     (r"(?:.*\.)?(?:attention|cross_attention)\.(query_projection|distance_projection)", _column),
@@ -106,15 +106,15 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"(?:(?:source_|target_)?embedding\.)(table)", lambda module, name: Placement(0)),
     (r"(embedding|output)", _vocabulary),
 )
-# Parameters that attention uses themselves, by the axis of their heads.
+# Parameters that attention uses directly, with the axis of their heads.
 HEADS = {"scoring_vector": 0, "content_bias": 0, "position_bias": 0, "segment_bias": 0, "segment_embedding": 1}
 
 
 def placements(model: nn.Module) -> dict[str, Placement]:
-    """The placement of every parameter of a model, by its name; one that is used in two places has one name.
+    """The placement of every parameter of a model, by its name; one that is used in two places has a single name.
 
     Queries, keys, values and the first layer of feed-forward networks are split by their outputs, the layers after them
-    by their inputs, embeddings and the output layer over the vocabulary. All else, such as norms, is replicated.
+    by their inputs, embeddings and the output layer over the vocabulary. Everything else, such as norms, is replicated.
     """
     return {name: _placement(model, name) for name, _ in model.named_parameters()}
 
@@ -132,7 +132,7 @@ def _placement(model: nn.Module, name: str) -> Placement:
 
 
 def check_divisible(model: nn.Module, size: int) -> None:
-    """Raise a UserError if a model cannot be split over so many processes."""
+    """Raise a UserError if a model cannot be split over this many processes."""
     for where, count, what in _counts(model):
         if count % size:
             raise UserError(

@@ -1,4 +1,4 @@
-"""A log file for every process of a run, beside what the leading one shows."""
+"""A log file for every process of a run, besides what the leading one shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heedful.training.parallel.world import World
 
 
 class RankLog:
-    """Writes the events of a run, as one process sees them, a JSON object per line; `step` rows have its own times."""
+    """Writes the events of a run, as one process sees them, one JSON object per line; `step` rows have its times."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.path, self.world = path, world
@@ -28,14 +28,14 @@ class RankLog:
             file.write(line + "\n")
 
     def preparing(self, stage: str, done: int, total: int | None) -> None:
-        """Work on the data goes on: nothing is written of it."""
+        """The preparation of the data has progressed, which is not logged."""
 
     def prepared(self, messages: Sequence[str]) -> None:
         """The data is ready."""
         self._write("prepared", messages=list(messages))
 
     def chosen(self, choices: Sequence[Choice], resumed_at: int | None) -> None:
-        """Training is about to begin, or to go on."""
+        """Training is about to begin, or to continue."""
         self._write("start", resumed_at=resumed_at, process=os.getpid())
 
     def step(self, row: dict[str, Any], progress: float | None) -> None:
@@ -54,7 +54,7 @@ class RankLog:
 
 
 class Both:
-    """Tells two observers of everything that happens."""
+    """Passes all events on to several observers."""
 
     def __init__(self, *observers: Any) -> None:
         self.observers = observers

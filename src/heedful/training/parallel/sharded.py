@@ -47,7 +47,7 @@ class ShardedAverage:
 
 
 class Sharded(SpreadModel, Generic[AnyBatch]):
-    """Shares of the parameters, with their gradients, optimizer and average, that many processes have together."""
+    """This process's shares of the parameters, with their gradients, optimizer and average; others have the rest."""
 
     in_step = True
 
@@ -79,7 +79,7 @@ class Sharded(SpreadModel, Generic[AnyBatch]):
         self.optimizer = make_optimizer(self.model, config.optimizer)
         self.average = ShardedAverage(self.model, config.ema_decay) if config.ema_decay else None
         assert machine.workers is not None and machine.threads is not None
-        threads = machine.threads * max(1, machine.workers // self.places)  # one part at a time has them all
+        threads = machine.threads * max(1, machine.workers // self.places)  # one part at a time uses them all
         self.pool = ThreadPoolExecutor(1, initializer=start_worker, initargs=(threads,))
         self.writers = writing_group(config.parallel.timeout_seconds)
 
@@ -90,7 +90,7 @@ class Sharded(SpreadModel, Generic[AnyBatch]):
             fill_from_whole({name: parameter}, whole, self.placements, self.mesh)
 
     def compute(self, parts: Parts[AnyBatch], targets: int, seed: int, on_split: Callable[[], None]) -> float:
-        """Leave the gradient of the mean loss per target token, of so many, in the parameters; give that mean."""
+        """Leave the gradient of the mean loss per target token, of this many, in the parameters; return that mean."""
         own = [(number, batch, True) for number, batch in zip(parts.numbers, parts.batches, strict=True)]
         if parts.filler is not None:
             own.append((0, parts.filler, False))
@@ -107,9 +107,9 @@ class Sharded(SpreadModel, Generic[AnyBatch]):
             ) from None
 
     def whole(self, tensors: Mapping[str, Tensor], names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
-        """Some tensors as wholes, one at a time, in all processes together."""
+        """Some whole tensors, one at a time, in all processes together."""
         return whole_tensors({name: tensors[name] for name in names}, self.placements, self.mesh)
 
     def shares(self, tensors: Mapping[str, Tensor]) -> dict[str, Share]:
-        """What this process holds of tensors."""
+        """What this process holds of the tensors."""
         return shares_of(tensors, self.placements, self.mesh)

@@ -25,10 +25,10 @@ class ShardedGradients(Generic[AnyBatch]):
         self.parameters = [each for each in step.parameters() if each.requires_grad]
 
     def compute(self, parts: Sequence[tuple[int, AnyBatch, bool]], targets: int, seed: int) -> Tensor:
-        """Leave in the parameters the gradient of the loss, over `targets` in all processes; give the sum of losses.
+        """Leave in the parameters the gradient of the mean loss, over `targets` in all processes; return that mean.
 
-        All processes have as many parts, which are numbers, batches and whether they count: a process that has one part
-        fewer than others computes with one that counts for nothing.
+        All processes have equally many parts, each a number, a batch and whether it counts: a process with one part
+        fewer than others computes one that counts for nothing.
         """
         device = local_tensor(self.parameters[0]).device
         for parameter in self.parameters:
@@ -47,7 +47,7 @@ class ShardedGradients(Generic[AnyBatch]):
 
     @torch.no_grad()
     def clip(self, largest_norm: float) -> Tensor:
-        """Scale the gradients down to a norm of `largest_norm`, unless that is 0; give the norm they had."""
+        """Scale the gradients down to a norm of `largest_norm`, unless that is 0; return the norm they had."""
         tensor = self.mesh["tensor"]
         split = [each.grad for each in self.parameters if _is_split(each)]
         same = [each.grad for each in self.parameters if not _is_split(each)]

@@ -1,4 +1,4 @@
-"""Which pieces of a checkpoint a process writes and reads, in the words of torch.distributed.checkpoint."""
+"""Which pieces of a checkpoint a process writes and reads, in the terms of torch.distributed.checkpoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from heedful.training.parallel.pieces import Piece, Share
 
 
 class ShareSavePlanner(DefaultSavePlanner):
-    """Writes the pieces of shares; of those that several processes have, torch chooses who does.
+    """Writes the pieces of shares; where several processes have the same one, torch chooses which writes it.
 
     A DTensor would not do: the share of a packed parameter, such as that of queries, keys and values, has several
     pieces in the whole one.
@@ -45,7 +45,7 @@ class ShareSavePlanner(DefaultSavePlanner):
     def set_up_planner(
         self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None, is_coordinator: bool = False
     ) -> None:
-        """Take note of who this process is."""
+        """Note whether this process is the coordinator."""
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> SavePlan:
@@ -68,12 +68,12 @@ def _write_item(name: str, share: Share, piece: Piece) -> WriteItem:
 
 
 def chunk_of(piece: Piece) -> ChunkStorageMetadata:
-    """Where a piece lies, in torch's words."""
+    """Where a piece lies, in torch's terms."""
     return ChunkStorageMetadata(torch.Size(piece.offsets), torch.Size(piece.sizes))
 
 
 class ShareLoadPlanner(LoadPlanner):
-    """Fills shares from a checkpoint, whatever the pieces are that it has: from each, what they have in common."""
+    """Fills shares from a checkpoint, whatever its pieces: from each, what it has in common with a share."""
 
     def __init__(self, shares: Mapping[str, Share]) -> None:
         self.shares = shares
@@ -81,12 +81,12 @@ class ShareLoadPlanner(LoadPlanner):
     def set_up_planner(
         self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
     ) -> None:
-        """Take note of what the checkpoint has."""
+        """Note what the checkpoint has."""
         assert metadata is not None
         self.metadata = metadata
 
     def create_local_plan(self) -> LoadPlan:
-        """What is to be read for the pieces of this process."""
+        """What to read for the pieces of this process."""
         items: list[ReadItem] = []
         for name, share in self.shares.items():
             stored = self.metadata.state_dict_metadata[name]

@@ -21,12 +21,12 @@ from heedful.training.parallel.pieces import Share
 from heedful.training.parallel.share_plans import ShareLoadPlanner, ShareSavePlanner
 from heedful.training.stored_tensors import Stored, stored_tensors
 
-# A disk may keep some processes longer than others. One that has gone is noticed at once, one that hangs by training.
+# A disk may keep some processes longer than others. One that is gone is noticed at once; training notices a hung one.
 WRITING_SECONDS = 3600.0
 
 
 def writing_group(seconds: float) -> dist.ProcessGroup:
-    """A group of all processes that threads talk through, so that training does not hear of it."""
+    """A group of all processes for threads to talk through, without disturbing training."""
     return dist.new_group(backend="gloo", timeout=timedelta(seconds=max(seconds, WRITING_SECONDS)))
 
 
@@ -35,8 +35,8 @@ def save_shares(
 ) -> None:
     """Write what the processes of a group have of a checkpoint, by group and name; all of them call it.
 
-    It comes back, in all of them, when the checkpoint is complete and has its name. What went wrong in one of them is
-    raised in all, and then nothing of it is left.
+    It returns, in all of them, when the checkpoint is complete and has its name. What goes wrong in one of them is
+    raised in all, and then nothing is left of the checkpoint.
     """
     final, size = checkpoint_path(folder, step), sum(share.local.nbytes for share in shares.values())
     writer, planner = PieceWriter(final, state, size), ShareSavePlanner(shares)
@@ -51,7 +51,7 @@ def read_shares(path: Path, stored: Mapping[str, Stored], shares: Mapping[str, S
     """Fill the shares of this process, and no other, from a checkpoint of any number of processes."""
     reader, planner = PieceReader(path, stored), ShareLoadPlanner(shares)
     with warnings.catch_warnings(), naming_damage(path):
-        # Torch tells that the processes do not wait for each other, which is as it should be.
+        # Torch warns that the processes do not wait for each other, which is intended.
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
             load(dict(shares), storage_reader=reader, planner=planner, no_dist=True)
@@ -60,7 +60,7 @@ def read_shares(path: Path, stored: Mapping[str, Stored], shares: Mapping[str, S
 
 
 def mean_of_shares(paths: Sequence[Path], shares: Mapping[str, Share]) -> None:
-    """Fill the shares of this process with the mean of checkpoints, as `mean_of_checkpoints` gives the whole of it."""
+    """Fill the shares of this process with the mean of checkpoints, as `mean_of_checkpoints` gives it whole."""
     own = {f"model/{name}": share for name, share in shares.items()}
     total: dict[str, Tensor] = {}
     for path in paths:
@@ -72,5 +72,5 @@ def mean_of_shares(paths: Sequence[Path], shares: Mapping[str, Share]) -> None:
 
 
 def _first_of(error: CheckpointException) -> BaseException:
-    """What went wrong in the first process that something went wrong in."""
+    """The failure of the first process that failed."""
     return min(error.failures.items())[1][0]

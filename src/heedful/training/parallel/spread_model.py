@@ -1,4 +1,4 @@
-"""What models that are spread over processes have in common: how they are measured, averaged, kept and saved."""
+"""What models spread over processes have in common: how they are measured, averaged, kept and saved."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Average(Protocol):
 
 
 class Gradients(Protocol):
-    """Has computed the gradients of a step."""
+    """Computes and holds the gradients of a step."""
 
     def clip(self, largest_norm: float) -> Tensor:
-        """Scale the gradients down, unless that is 0; give the norm they had."""
+        """Scale the gradients down, unless that is 0; return the norm they had."""
 
 
 class SpreadModel(ABC):
@@ -56,7 +56,7 @@ class SpreadModel(ABC):
     config: TrainingConfig
     average: Average | None
     gradients: Gradients
-    # The names and shapes of all parameters, those of other processes too.
+    # The names and shapes of all parameters, including those of other processes.
     shapes: Mapping[str, nn.Parameter]
     lender: Lender
     writers: dist.ProcessGroup
@@ -64,14 +64,14 @@ class SpreadModel(ABC):
 
     @abstractmethod
     def whole(self, tensors: Mapping[str, Tensor], names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
-        """Some of the tensors that the processes hold together, named as parameters are, as wholes, one at a time."""
+        """Some of the tensors that the processes hold together, whole, by parameter name, one at a time."""
 
     @abstractmethod
     def shares(self, tensors: Mapping[str, Tensor]) -> dict[str, Share]:
-        """What this process holds of tensors."""
+        """What this process holds of the tensors."""
 
     def clip(self) -> float:
-        """Scale the gradients down, if so set; give the norm they had."""
+        """Scale the gradients down, if so set; return the norm they had."""
         with self.world.naming_failures():
             return float(self.gradients.clip(self.config.optimizer.clip_norm))
 
@@ -84,13 +84,13 @@ class SpreadModel(ABC):
             self.average.update(step)
 
     def _kept(self, averaged: bool) -> Mapping[str, Tensor]:
-        """The weights that are measured and kept, as far as this process has them."""
+        """The weights to measure and keep, as far as this process has them."""
         if self._mean is not None:
             return self._mean
         return self.average.tensors if self.average and averaged else dict(self.model.named_parameters())
 
     def measured(self, averaged: bool = True) -> AbstractContextManager[Sharing]:
-        """The task's model computes with the weights that are measured, in all processes together."""
+        """Inside the block, the task's model has the weights to measure, in all processes together."""
         kept = self._kept(averaged)
         return self.lender.lending(lambda names: self.whole(kept, names))
 
@@ -105,7 +105,7 @@ class SpreadModel(ABC):
 
     @contextmanager
     def mean_of(self, checkpoints: list[Path]) -> Iterator[None]:
-        """What is measured and kept is the mean of the weights of checkpoints inside the block."""
+        """Inside the block, what is measured and kept is the mean of the weights of these checkpoints."""
         mean = {name: each.detach().clone() for name, each in self.model.named_parameters()}
         mean_of_shares(checkpoints, self.shares(mean))
         self._mean = mean
@@ -113,7 +113,7 @@ class SpreadModel(ABC):
         self._mean = None
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
-        """What writes a checkpoint of the model as it is now: each process has its own part of it."""
+        """A function that writes a checkpoint of the model as it is now: each process writes its own part."""
         shares = self._checkpoint_shares()
         if copied:
             shares = {name: replace(share, local=in_memory(share.local)) for name, share in shares.items()}
@@ -126,7 +126,7 @@ class SpreadModel(ABC):
         return write
 
     def _checkpoint_shares(self) -> dict[str, Share]:
-        """What this process has of all that a checkpoint holds, by group and name."""
+        """What this process has of a checkpoint's content, by group and name."""
         groups: dict[str, Mapping[str, Tensor]] = {"model": dict(self.model.named_parameters())}
         groups["optimizer"] = optimizer_tensors(self.model, self.optimizer)
         if self.average:
@@ -135,8 +135,8 @@ class SpreadModel(ABC):
         return {f"{group}/{name}": share for group, shares in found.items() for name, share in shares.items()}
 
     def restore(self, path: Path) -> RunState:
-        """Take over a checkpoint, and give its state; a DamagedCheckpointError if it cannot be used."""
-        # The leading process comes first, and looks at the files of all.
+        """Restore a checkpoint, and return its state; a DamagedCheckpointError if it cannot be used."""
+        # The leading process comes first, and checks everyone's files.
         stored, content = check_checkpoint(path, checksums=self.world.leads)
         shapes = {name: each.shape for name, each in stored.items()}
         state = check_contents(path, content, shapes, self.shapes, self.average is not None)

@@ -22,7 +22,7 @@ Owners = dict[str, tuple[int, ...]]
 
 
 def stage_of_layers(layers: int, stages: int) -> list[int]:
-    """The stage of each layer; if they cannot have as many each, the first have one more."""
+    """The stage of each layer; if they do not divide evenly, the first stages have one more."""
     if layers < stages:
         raise UserError(
             f"training.parallel.pipeline is {stages}, but the model has {layers} layer{'s' * (layers != 1)}, "
@@ -33,9 +33,9 @@ def stage_of_layers(layers: int, stages: int) -> list[int]:
 
 
 def owners_of(model: DecoderOnly, stages: int) -> Owners:
-    """The stages that use each parameter of a whole model: those of both ends a tied embedding, all a shared bias."""
+    """The stages that use each parameter of a whole model: both ends use a tied embedding, all use a shared bias."""
     layers, last = stage_of_layers(len(model.blocks), stages), stages - 1
-    # What is added to embeddings is needed once; what turns queries and keys or adds to their scores, in every block.
+    # What is added to embeddings is needed once; what rotates queries and keys or biases scores, in every block.
     in_blocks = any(model.positions.uses(hook) for hook in ("rotate", "bias"))
     everywhere = tuple(range(stages))
     found: Owners = {}
@@ -53,9 +53,9 @@ def owners_of(model: DecoderOnly, stages: int) -> Owners:
 
 
 class Handed(nn.Module):
-    """Stands where the embedding of a whole model does, and gives what the stage before has computed.
+    """Stands in for the embedding of a whole model, and gives what the previous stage has computed.
 
-    In a model whose output layer has the embedding's weights, these are here too, under the name that they have there.
+    In a model whose output layer has the embedding's weights, these are here too, under the name they have there.
     """
 
     def __init__(self, table: nn.Embedding | None) -> None:
@@ -64,14 +64,14 @@ class Handed(nn.Module):
         self.x_BTD: Tensor | None = None
 
     def forward(self, ids_BT: Tensor, positions: Tensor) -> Tensor:
-        """The activations of the part that is computed."""
+        """The activations of the part being computed."""
         assert self.x_BTD is not None
         x_BTD, self.x_BTD = self.x_BTD, None
         return x_BTD
 
 
 def keep_stage(model: DecoderOnly, stage: int, stages: int) -> Owners:
-    """Leave of a model what one stage uses, in place; parameters keep their names. Give the owners of all of them."""
+    """Reduce a model, in place, to what one stage uses; parameters keep their names. Return the owners of all."""
     owners = owners_of(model, stages)
     layers = stage_of_layers(len(model.blocks), stages)
     blocks = SelfStack()
@@ -93,7 +93,7 @@ def keep_stage(model: DecoderOnly, stage: int, stages: int) -> Owners:
 
 @dataclass(frozen=True)
 class StageWork:
-    """The parts of a step, with their numbers, and what their loss is divided by; stages hand on `rows` of each."""
+    """The parts of a step, with their numbers, and what their loss is divided by; stages pass on `rows` of each."""
 
     parts: Sequence[tuple[int, LanguageBatch]]
     targets: int
@@ -102,11 +102,11 @@ class StageWork:
 
 
 class Stage(nn.Module):
-    """What torch's schedule calls: activations of the stage before in, those for the stage after it out, or the loss.
+    """What torch's schedule calls: the previous stage's activations in, those for the next stage out, or the loss.
 
-    Activations go from process to process in one shape. A part with fewer rows is padded on the way, and computed
-    without the padding. With it goes the state of its dropout masks, so that all stages together drop what one process
-    drops.
+    Activations go from process to process in one shape. A part with fewer rows is padded on the way, but computed
+    without the padding. The state of its dropout masks goes with it, so that the stages together drop what one process
+    would drop.
     """
 
     def __init__(self, model: DecoderOnly, loss: Loss[LanguageBatch], stage: int, stages: int, bf16: bool) -> None:
@@ -126,7 +126,7 @@ class Stage(nn.Module):
             if self.is_last:
                 loss, plain = self.loss(self.model, batch)
                 self.total += float(plain)
-                return (loss / self.work.targets).view(1)  # torch joins the losses of the parts along an axis
+                return (loss / self.work.targets).view(1)  # torch concatenates the losses of the parts
             x_BTD = self.model.hidden(batch.ids_BT, batch.documents_BT)
             padded_BTD = F.pad(x_BTD, (0, 0, 0, 0, 0, self.work.rows - rows)).contiguous()
             return (padded_BTD, masks_so_far()) if padded_BTD.device.type == "cpu" else (padded_BTD,)
@@ -142,6 +142,6 @@ class Stage(nn.Module):
     def _masks(self, number: int, handed: tuple[Tensor, ...]) -> AbstractContextManager[None]:
         if len(handed) > 1:
             return dropout_after(handed[1])
-        # On other devices than a CPU torch's own generator draws, in each stage by itself.
+        # Except on a CPU, torch's own generator draws, in each stage separately.
         seed = part_seed(self.work.seed, number) + self.stage * 2**32
         return seeded_dropout(seed, next(self.model.parameters()).device)

@@ -1,4 +1,4 @@
-"""Tensor parallelism: the layers of a model are split over processes, by hooks and parameters alone."""
+"""Tensor parallelism: the layers of a model are split over processes, mostly by hooks and parameters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from heedful.training.parallel.vocabulary import SplitVocabulary
 
 
 def split_layers(model: nn.Module, mesh: DeviceMesh) -> dict[str, Placement]:
-    """Leave in this process its share of a model's layers, as `placements` has it, and give those of what is split.
+    """Leave in this process its share of a model's layers, as `placements` says; return those of what is split.
 
-    A module whose layers are split still takes and gives whole activations: attention and feed-forward networks sum
-    what all processes give, embeddings too; the output layer joins its logits, but its loss does without that.
+    A module whose layers are split still takes and gives whole activations: attention, feed-forward networks and
+    embeddings sum what all processes give; the output layer joins its logits, but its loss does without that.
     """
     check_split(model, mesh.size())
     split = {name: each for name, each in placements(model).items() if each.axis is not None}
@@ -52,7 +52,7 @@ def split_layers(model: nn.Module, mesh: DeviceMesh) -> dict[str, Placement]:
 
 
 def check_split(model: nn.Module, size: int) -> None:
-    """Raise a UserError if the layers of a model cannot be split over so many processes."""
+    """Raise a UserError if the layers of a model cannot be split over this many processes."""
     check_divisible(model, size)
     if any(isinstance(each, RelativeAttention | nn.LSTM | nn.GRU) for each in model.modules()):
         raise UserError(
@@ -62,7 +62,7 @@ def check_split(model: nn.Module, size: int) -> None:
 
 
 def _distribute_parameters(model: nn.Module, split: dict[str, Placement], mesh: DeviceMesh) -> None:
-    """Replace parameters by this process's shares of them, one that is used in several places by one."""
+    """Replace parameters by this process's shares of them; one that is used in several places stays one."""
     rank, size, owners = mesh.get_local_rank(), mesh.size(), _owners(model)
     for name, placement in split.items():
         whole = model.get_parameter(name)
@@ -89,7 +89,7 @@ def _distributed(whole: nn.Parameter, placement: Placement, mesh: DeviceMesh, ra
 
 
 def _attach(module: nn.Module, mesh: DeviceMesh, taken: TensorPlacement, given: TensorPlacement) -> None:
-    """Let a layer with split parameters take and give plain tensors, which are placed in these ways."""
+    """Let a layer with split parameters take and give plain tensors, placed as `taken` and `given` say."""
 
     def enter(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (DTensor.from_local(inputs[0], mesh, [taken], run_check=False), *inputs[1:])
@@ -141,7 +141,7 @@ def _use_local(module: nn.Module, name: str) -> None:
     """Let a module compute with its own share of a parameter as a plain tensor, inside its forward."""
 
     def enter(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        # An attribute of the instance comes before the parameter of that name.
+        # An attribute of the instance takes precedence over the parameter of that name.
         module.__dict__[name] = cast(DTensor, module._parameters[name]).to_local()
 
     def leave(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -155,7 +155,7 @@ def _split_feed_forward(network: FeedForward, mesh: DeviceMesh) -> None:
     _attach(network.inner_projection, mesh, Replicate(), Shard(-1))
     _sum_shares(network.output_projection, mesh)
     if isinstance(network.activation, nn.ReLU):
-        network.activation.inplace = False  # torch lets nobody write into what has left a DTensor
+        network.activation.inplace = False  # torch forbids writing into what came out of a DTensor
     if isinstance(network.dropout, Dropout):
         width = network.output_projection.in_features
         first = mesh.get_local_rank() * (width // mesh.size())

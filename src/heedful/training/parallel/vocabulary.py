@@ -20,7 +20,7 @@ class SplitVocabulary(nn.Linear):
 
     @staticmethod
     def take_over(output: nn.Linear, mesh: DeviceMesh) -> None:
-        """Make an output layer, whose parameters are split already, compute its loss in shares."""
+        """Make an output layer whose parameters are already split compute its loss in shares."""
         output.__class__ = SplitVocabulary
         assert isinstance(output, SplitVocabulary)
         output.mesh = mesh
@@ -39,8 +39,8 @@ class SplitVocabulary(nn.Linear):
 class _SplitCrossEntropy(torch.autograd.Function):
     """Computes the gradients along with the loss, a piece of the rows at a time, as `_LinearCrossEntropy` does.
 
-    X are the tokens of this process among the V of all. Of each piece the processes exchange one number per row, the
-    logarithm of their own sum of exp(logits); of all rows, two sums and in the end the gradient by the rows.
+    X are the tokens of this process among the V of all. For each piece the processes exchange one number per row, the
+    logarithm of their own sum of exp(logits); for all rows, two sums and finally the gradient of the rows.
     """
 
     @staticmethod

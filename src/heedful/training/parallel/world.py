@@ -1,4 +1,4 @@
-"""The processes of a run: who this one is among them, and what they tell each other."""
+"""The processes of a run: which one this is, and what they tell each other."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from heedful.training.parallel.patience import within
 
 # How long processes wait for each other at the start, at least.
 START_SECONDS = 120.0
-# How long a process waits, once another one has failed, to hear from the others where they are.
+# How long a process waits, once another one has failed, to hear from the rest.
 GRACE_SECONDS = 3.0
-# Where gloo's source raised an error, as its messages begin.
+# The place in gloo's source that raised an error, with which its messages begin.
 _SOURCE_PLACE = re.compile(r"\[[^\]]*\.(?:cc|cpp|h):\d+\]")
 
 
@@ -34,7 +34,7 @@ class World:
     rank, size, local_rank = 0, 1, 0
     # How long it waits for others, in seconds.
     timeout = 0.0
-    # Seconds of the present step in which this process waited for others, where that can be told from computing.
+    # Seconds of the present step in which this process waited for others, as far as that can be told from computing.
     waited = 0.0
 
     @property
@@ -43,11 +43,11 @@ class World:
         return self.rank == 0
 
     def first(self, value: float | None) -> float | None:
-        """The value that the leading process has."""
+        """The leading process's value."""
         return value
 
     def any(self, flag: bool) -> bool:
-        """Whether it is so in any process."""
+        """Whether the flag is set in any process."""
         return flag
 
     def sums(self, numbers: Sequence[int]) -> list[int]:
@@ -55,7 +55,7 @@ class World:
         return list(numbers)
 
     def number_sums(self, numbers: list[float]) -> list[float]:
-        """The same of numbers that need not be whole."""
+        """The same for numbers that need not be whole."""
         return numbers
 
     def by_leader(self, what: str, work: Callable[[], Any]) -> None:
@@ -63,26 +63,26 @@ class World:
         work()
 
     def alive(self) -> AbstractContextManager[None]:
-        """Let the others know that this process is alive, as long as the block lasts."""
+        """Let the others know, inside the block, that this process is alive."""
         return nullcontext()
 
     def join(self, thread: threading.Thread) -> None:
-        """Wait for a thread that works together with those of the others, who are in `alive`: none of them hangs."""
+        """Wait for a thread that works with those of the others, which are in `alive`; an error if one hangs."""
         thread.join()
 
     def naming_failures(self) -> AbstractContextManager[None]:
-        """Turn what torch says when another process hangs or is gone into an error that names rank and step."""
+        """Turn what torch says when another process hangs or is gone into an error that names the rank and step."""
         return nullcontext()
 
     def share(self, text: str) -> str:
-        """The text that the leading process has."""
+        """The leading process's text."""
         return text
 
     def at_step(self, step: int) -> None:
-        """Take note of the step that is computed, for errors to name."""
+        """Note the current step, for errors to name."""
 
     def leave(self) -> None:
-        """Say good-bye."""
+        """Leave the group of processes."""
 
 
 ALONE = World()
@@ -94,7 +94,7 @@ def started_by_launcher() -> bool:
 
 
 class Processes(World):
-    """One of several processes, which meet at the address that their launcher has put into the environment."""
+    """One of several processes, which meet at the address that their launcher put into the environment."""
 
     def __init__(self, device_type: str, timeout_seconds: float) -> None:
         import torch.distributed as dist
@@ -110,7 +110,7 @@ class Processes(World):
             backend = "cpu:gloo,cuda:nccl"
         limit, start = timedelta(seconds=timeout_seconds), timedelta(seconds=max(START_SECONDS, timeout_seconds))
         store, self.rank, self.size = next(iter(rendezvous("env://", timeout=start)))
-        # All are here before the shorter limit holds: a process that starts may have to wait for its machine.
+        # All are here before the shorter limit applies: a starting process may have to wait for its machine.
         self.store = meet(store, self.rank, self.size, start.total_seconds())
         self.beats = Heartbeats(self.store, self.rank, timeout_seconds)
         choose_interface()
@@ -207,7 +207,7 @@ class Processes(World):
 
     @contextmanager
     def _meeting(self) -> Iterator[None]:
-        """An exchange of a few numbers: the time that it takes is spent waiting for the last process to come."""
+        """An exchange of a few numbers: the time it takes is spent waiting for the last process to arrive."""
         began = time.monotonic()
         with self.naming_failures():
             yield
@@ -224,12 +224,12 @@ class Processes(World):
             raise self._gone(_reason(error)) from None
 
     def _gone(self, reason: str) -> UserError:
-        """Those who notice say so: who does not is the one that hangs, or is gone."""
+        """Those that notice say so: one that does not is hung, or gone."""
         silent = "another process"
         try:
             if missing := within(2 * GRACE_SECONDS, self._missing):
                 silent = f"rank {', '.join(map(str, missing))}"
-        except (RuntimeError, TimeoutError):  # the store went with the process, or with the machine, that held it
+        except (RuntimeError, TimeoutError):  # the store went with the process or machine that held it
             silent = "rank 0"
         return UserError(
             f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
@@ -237,7 +237,7 @@ class Processes(World):
         )
 
     def _missing(self) -> list[int]:
-        """Who has not noticed anything, some time after this process has."""
+        """The ranks that have not noticed anything, some time after this process has."""
         self.store.set(f"noticed/{self.rank}", str(self.step))
         time.sleep(GRACE_SECONDS)
         return [rank for rank in range(self.size) if not self.store.check([f"noticed/{rank}"])]
@@ -250,6 +250,6 @@ class Processes(World):
 
 
 def _reason(error: BaseException) -> str:
-    """The first sentence of torch's words, without the place in its source."""
+    """The first sentence of torch's message, without the place in its source."""
     words = _SOURCE_PLACE.sub("", str(error)).strip()
     return re.split(r"\.?\n|\. |\.$", words, maxsplit=1)[0][:160]
