@@ -69,6 +69,8 @@ def longest_target(
     model: FramingModel, options: DecodingOptions, source_length: int, length: int, own: int | None = None
 ) -> int:
     """The most tokens of a target whose source, or forced prefix, has `length` tokens."""
-    longest = own if own is not None and options.max_length is None else options.longest_target(length)
+    longest = options.longest_target(length)
+    if own is not None:
+        longest = own if options.max_length is None else min(own, options.max_length)
     limit = model.longest_target(source_length)
     return longest if limit is None else min(longest, limit)

@@ -6,6 +6,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.settings.positions import traits_of
+from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE
 
 # The most patches of an image at another resolution, and attention weights of one answer: others wait meanwhile.
 MOST_PATCHES = 2**12
@@ -14,8 +15,13 @@ FLOAT_BYTES = 4
 
 
 def size_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
-    """Bytes of what one block makes of a text, counting a token per character, up to as many as the model reads."""
-    return min(_characters(text), pipeline.model.max_length) * _token_bytes(pipeline)
+    """Bytes of what one block makes of a text, with as many tokens as bytes, but no more than the model reads."""
+    return min(_most_tokens(text), int(pipeline.model.max_length)) * _token_bytes(pipeline)
+
+
+def size_of_whole_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
+    """Bytes of what one block makes of a text that is computed to its end, in batches of windows."""
+    return min(_most_tokens(text), DEFAULT_BATCH_SIZE * int(pipeline.model.max_length)) * _token_bytes(pipeline)
 
 
 def size_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
@@ -26,7 +32,7 @@ def size_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
 def size_of_alternatives(pipeline: Any, text: str, options: dict[str, Any]) -> int:
     """Bytes of the decoding state for a text, with one hypothesis per alternative."""
     model = pipeline.model
-    length = min(max(len(text), len(options["prefix"])), model.max_length)
+    length = min(max(_most_tokens(text), _most_tokens(options["prefix"])), model.max_length)
     return int(model.decoding_bytes(options["count"], length)) if hasattr(model, "decoding_bytes") else 0
 
 
@@ -100,24 +106,24 @@ def _token_bytes(pipeline: Any) -> int:
 
 # The most tokens that are computed in one turn, unless a single input has more.
 MOST_WORK = 2**13
-# Characters that are tokenized in the time it takes to compute one token, at a guess.
-CHARACTERS_PER_TOKEN = 32
+# Bytes of text that are tokenized in the time it takes to compute one token, at a guess.
+BYTES_PER_TOKEN = 32
 
 
 def work_of_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
     """The work on a text that is computed only as far as the model takes it, though all of it is tokenized."""
-    length = _characters(text)
-    return min(length, int(pipeline.model.max_length)) + length // CHARACTERS_PER_TOKEN
+    length = _most_tokens(text)
+    return min(length, int(pipeline.model.max_length)) + length // BYTES_PER_TOKEN
 
 
 def work_of_whole_text(pipeline: Any, text: Any, options: dict[str, Any]) -> int:
     """The work on a text that is computed to its end, however long it is."""
-    return _characters(text)
+    return _most_tokens(text)
 
 
 def work_of_image(pipeline: Any, image: str, options: dict[str, Any]) -> int:
     """The work on an image, all of which is read."""
-    return num_patches(pipeline, options) + len(image) // CHARACTERS_PER_TOKEN
+    return num_patches(pipeline, options) + len(image) // BYTES_PER_TOKEN
 
 
 def work_of_a_turn(pipeline: Any, given: Any, options: dict[str, Any]) -> int:
@@ -125,5 +131,7 @@ def work_of_a_turn(pipeline: Any, given: Any, options: dict[str, Any]) -> int:
     return MOST_WORK
 
 
-def _characters(text: Any) -> int:
-    return len(text) if isinstance(text, str) else sum(map(len, text))
+def _most_tokens(text: Any) -> int:
+    """The tokens of a text or a pair, if each is a single byte."""
+    texts = [text] if isinstance(text, str) else text
+    return sum(len(each.encode("utf-8", "surrogatepass")) for each in texts)

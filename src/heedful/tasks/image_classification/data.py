@@ -16,7 +16,7 @@ from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepa
 from heedful.prepared.held_out import content_digest, held_out_images
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
-from heedful.tasks.image_classification.images import has_colour, or_reason, plain_image, read_image, scaled_pixels
+from heedful.tasks.image_classification.images import has_colour, opened_image, or_reason, plain_image, scaled_pixels
 
 FORMAT = 2
 # How many images are decoded side by side, or counted at a time for the statistics.
@@ -79,7 +79,7 @@ def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, 
     for number, each in enumerate(images, 1):
         progress("looking at images", number, total)
         try:
-            with read_image(each.image) as image:
+            with opened_image(each.image) as image:
                 sizes.append(image.size[::-1])
                 colour = colour or has_colour(image)
         except Exception:  # of any kind; the image will be reported when it is decoded

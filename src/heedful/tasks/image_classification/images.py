@@ -1,7 +1,8 @@
 """One image, in whatever form it comes, as an array of bytes of a given size."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -79,6 +80,17 @@ def read_image(image: ImageInput | BinaryIO) -> Image.Image:
     raise ValueError(reason)
 
 
+@contextmanager
+def opened_image(image: ImageInput | BinaryIO) -> Iterator[Image.Image]:
+    """An image as `read_image` gives it, closed at the end of the block unless it came open."""
+    opened = read_image(image)
+    try:
+        yield opened
+    finally:
+        if opened is not image:
+            opened.close()
+
+
 def _opened(image: ImageInput | BinaryIO) -> Image.Image:
     if isinstance(image, Image.Image):
         return image
@@ -109,7 +121,7 @@ def plain_image(image: ImageInput, channels: int) -> Image.Image:
 
     Raises whatever Pillow raises if the image cannot be decoded.
     """
-    with read_image(image) as opened:
+    with opened_image(image) as opened:
         # Only where it is needed: the function copies every image, and large ones take a lot of memory.
         turned = opened.getexif().get(ExifTags.Base.Orientation, 1) != 1
         plain = ImageOps.exif_transpose(opened) if turned else opened

@@ -107,13 +107,15 @@ class ImageData:
         train, valid = self._sources()
         start = self._starting_model()
         base = start.config if start else None
+        size_from = "as asked" if model_settings.get("image_size") else "by the data"
         if base:
+            size_from = size_from if "image_size" in model_settings else "of the model to start from"
             model_settings = merge(to_dict(base.model), model_settings)
         shape = self._shape(train, model_settings, ThrottledProgress(progress))
         if base:
             shape = replace(shape, channels=base.model.channels)
         data = prepare_images(train, valid, folder, shape, progress, expected)
-        return PreparedImageJob(data, shape, valid is not None, self.augmentation, base, model_settings)
+        return PreparedImageJob(data, shape, valid is not None, self.augmentation, base, model_settings, size_from)
 
     def _shape(self, train: LabelledImages, settings: dict[str, Any], progress: ThrottledProgress) -> ImageShape:
         """The size that was asked for, or one that suits the images."""
@@ -151,6 +153,8 @@ class PreparedImageJob:
     augmentation: AugmentationConfig
     base: ModelConfig | None
     model_settings: dict[str, Any]
+    # Where the size of the images comes from, in words.
+    size_from: str
 
     tokenizer = None
 
@@ -212,13 +216,9 @@ class PreparedImageJob:
         return [
             Choice("training images", f"{len(self.data.set.train):,}", f"{len(self.data.labels)} classes"),
             Choice("held-out images", f"{len(self.data.set.valid):,}", held_out),
-            Choice("images", f"{height}x{width}, {colour}", "as asked" if self._size_asked else "by the data"),
+            Choice("images", f"{height}x{width}, {colour}", self.size_from),
             Choice("augmentation", f"shifts by {self.augmentation.shift:.1%}{', flips' * flip}{erase}", ""),
         ]
-
-    @property
-    def _size_asked(self) -> bool:
-        return "image_size" in self.model_settings
 
     def task(self, model: Vision, learning: LearningSettings) -> ImageTask:
         """Image classification, as the training loop sees it."""

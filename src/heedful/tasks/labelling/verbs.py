@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.tasks.classification import label_document
 from heedful.tasks.declaration import Options
-from heedful.tasks.direct_cost import size_of_text, work_of_text, work_of_whole_text
+from heedful.tasks.direct_cost import size_of_text, size_of_whole_text, work_of_text, work_of_whole_text
 from heedful.tasks.direct_verb import DirectVerb
 
 
@@ -20,4 +20,4 @@ def _tag(pipeline: Any, texts: list[str], options: Options) -> list[Any]:
 
 
 CLASSIFY = DirectVerb(_classify, True, size_of_text, work_of_text)
-TAG = DirectVerb(_tag, True, size_of_text, work_of_whole_text)
+TAG = DirectVerb(_tag, True, size_of_whole_text, work_of_whole_text)

@@ -122,10 +122,12 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
 def distinct_requests(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
     """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
 
-    A search finds the same for the same ids. Samples are drawn by number, so none can stand for another.
+    A search finds the same for the same ids and the same limit of length. Samples are drawn by number, so none can stand
+    for another.
     """
     if options.sampling is not None:
         return requests, [request.index for request in requests]
-    first: dict[tuple[tuple[int, ...], tuple[int, ...]], Request] = {}
-    numbers = [first.setdefault((tuple(each.source), tuple(each.prefix)), each).index for each in requests]
+    first: dict[tuple[tuple[int, ...], tuple[int, ...], int | None], Request] = {}
+    keys = [(tuple(each.source), tuple(each.prefix), each.max_length) for each in requests]
+    numbers = [first.setdefault(key, each).index for key, each in zip(keys, requests, strict=True)]
     return list(first.values()), numbers

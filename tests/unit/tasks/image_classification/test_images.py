@@ -96,3 +96,12 @@ def test_files_of_other_formats_are_no_images_of_a_folder(tmp_path: Path) -> Non
         **dict.fromkeys(["cat/b.eps", "dog/d.pdf"], NO_IMAGE),
         **dict.fromkeys(hidden, IN_SYSTEM_FOLDER),
     }
+
+
+def test_an_open_image_stays_open(tmp_path: Path) -> None:
+    frames = [Image.new("P", (5, 7), number) for number in range(2)]
+    frames[0].save(tmp_path / "two.gif", save_all=True, append_images=frames[1:])
+    with Image.open(tmp_path / "two.gif") as given:
+        assert plain_image(given, 3).size == (5, 7)
+        given.seek(1)
+        assert plain_image(given, 3).size == (5, 7)

@@ -53,6 +53,19 @@ def test_a_target_with_another_number_of_sentences_is_scored_as_a_whole_with_a_w
     assert len(even.token_scores) != len(uneven.token_scores)
 
 
+def test_a_forced_piece_and_an_equal_one_that_goes_on_are_not_one(translator: Translator) -> None:
+    texts, prefixes = ["A dog. The sea!", "A dog."], ["Le chien. La", "Le chien."]
+    together = translator.translate(texts, prefix=prefixes)
+    alone = [translator.translate([text], prefix=[prefix])[0] for text, prefix in zip(texts, prefixes, strict=True)]
+    assert [each.text for each in together] == [each.text for each in alone]
+    assert together[0].pieces[0].text == "Le chien." and len(together[1].text) > len("Le chien.")
+
+
+def test_a_forced_piece_stays_whole_whatever_the_length_of_the_others(translator: Translator) -> None:
+    (found,) = translator.translate(["A dog. The sea!"], DecodingOptions(max_length=31), prefix=["Le chien. La"])
+    assert found.pieces[0].text == "Le chien." and found.pieces[1].text.startswith("La")
+
+
 def test_nbest_lines_of_a_line_in_pieces_are_the_best_sums(translator: Translator) -> None:
     count = 5
     alone = translator.translate(SENTENCES, beam=count, nbest=count)
