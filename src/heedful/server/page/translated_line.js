@@ -97,7 +97,7 @@ export class TranslatedLine {
     throw new Error("The connection was lost before the translation was complete.");
   }
 
-  /** Take this one for the translation. */
+  /** Use this one as the translation. */
   use({ text, pieces }) {
     this.text = text;
     const found = pieces ?? [{ source: this.source, text, before: "" }];
