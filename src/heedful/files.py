@@ -144,7 +144,7 @@ def checkpoint_folders(folder: Path) -> list[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a training keeps in this folder what it needs to go on."""
+    """Whether a training keeps in this folder what it needs to continue."""
     return any((folder / name).is_file() for name in ("lock", "config.json"))
 
 

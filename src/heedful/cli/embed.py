@@ -78,7 +78,7 @@ def embed(
 
 
 def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
-    """Write groups of rows as one array, which takes its name when it is complete; only one group is held at a time."""
+    """Write groups of rows as one array, which gets its name when it is complete; only one group is held at a time."""
     import numpy as np
 
     from heedful.files import replacing

@@ -23,7 +23,7 @@ def tell(text: str) -> None:
 
 @contextmanager
 def remarks_on_lines(first: int, told: Callable[[str], None]) -> Iterator[None]:
-    """Report the texts that a pipeline warns about, by the number of their line."""
+    """Report the texts that a pipeline warns about, by their line numbers."""
     with remarks() as found:
         yield
     for place, text in found:

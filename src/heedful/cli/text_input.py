@@ -135,7 +135,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _unpacked_already(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The blocks of standard input; one that is packed is a UserError."""
+    """The blocks of standard input; compressed input is a UserError."""
     first = next(blocks, b"")
     for ending, beginning in PACKED_BEGINNINGS.items():
         if first.startswith(beginning):

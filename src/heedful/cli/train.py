@@ -99,7 +99,7 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
 
 
 def _check_processes(count: int) -> None:
-    """Raise a UserError for a number of processes that cannot be meant."""
+    """Raise a UserError for a number of processes that makes no sense."""
     most = max(FEWEST_ALLOWED, PROCESSES_PER_CORE * available_cores())
     if not 1 <= count <= most:
         raise UserError(f"--processes is {count:,}, but must be between 1 and {most:,} on this machine")

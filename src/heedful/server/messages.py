@@ -121,7 +121,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Refused:
-    """A worker cannot load its models, by a mistake of the user's."""
+    """A worker cannot load its models, through a mistake of the user's."""
 
     message: str
 

@@ -114,7 +114,7 @@ def clean_lines(lines: list[bytes]) -> tuple[list[str], list[tuple[int, Rule]]]:
     if len(lines) <= _FEW_LINES:
         cleaned = [clean_line(line) for line in lines]
         return [text for text, _ in cleaned], [(place, rule) for place, (_, rule) in enumerate(cleaned) if rule]
-    # Few lines need more than the fast way: halve the block until they are found.
+    # Few lines need more than the fast path: halve the block until they are found.
     middle = len(lines) // 2
     first_texts, first_rules = clean_lines(lines[:middle])
     other_texts, other_rules = clean_lines(lines[middle:])

@@ -180,7 +180,7 @@ class Utf8Check:
         self._decode(block)
 
     def finish(self) -> bool:
-        """Whether all of them were."""
+        """Whether all of it is valid UTF-8, and not just ASCII."""
         self._decode(b"", final=True)
         return self._is_valid and not self._is_ascii
 

@@ -7,7 +7,7 @@ from heedful.text.special_tokens import SpecialTokens
 
 
 class Framed(NamedTuple):
-    """The ids of one or two texts with special tokens, how many belong to the first, and whether any was cut out."""
+    """The ids of one or two texts with special tokens, how many belong to the first, and whether some were cut out."""
 
     ids: list[int]
     first_length: int

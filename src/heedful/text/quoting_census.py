@@ -39,7 +39,7 @@ class QuotingCensus:
         self._quoted += sum(b'""' in line and _QUOTED_FIELD.search(line) is not None for line in lines)
 
     def finish(self) -> None:
-        """Warn of what was found."""
+        """Warn about what was found."""
         if self._on_warning is None:
             return
         if self._long:

@@ -36,7 +36,7 @@ class RowLayout:
 
     @property
     def present(self) -> tuple[int | str, ...]:
-        """The columns that the file has."""
+        """Those of the wanted columns that the file has."""
         return tuple(
             place for place in self.columns if isinstance(place, str) or self.width is None or place < self.width
         )

@@ -16,7 +16,7 @@ class RowOptions:
     delimiter: str | None = None
 
     def check(self) -> None:
-        """Raise a UserError for what cannot be meant."""
+        """Raise a UserError for what makes no sense."""
         self.separator()
         names = self.column_names()
         if names is not None and (len(names) < 2 or not all(names) or "0" in names):

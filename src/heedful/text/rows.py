@@ -40,7 +40,7 @@ def read_rows(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None 
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
     on control characters then make a space. Too many rows with the wrong number of columns are a UserError at the
-    end, where there are also warnings of quotation marks that may be wrong.
+    end, where there are also warnings about quotation marks that may be wrong.
     """
     census = ColumnCensus(file.shown_name, layout)
     quoting = QuotingCensus(file.shown_name, on_warning)

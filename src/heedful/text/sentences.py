@@ -25,7 +25,7 @@ _LEADING_CLOSER = re.compile(
 )
 # Text is looked at in stretches of this many characters: some patterns take quadratic time.
 _STRETCH = 4000
-# Ends that the splitter passes over: an ellipsis or several signs, or brackets, quotes, stars or tags after them.
+# Ends that the splitter misses: an ellipsis or several signs, or brackets, quotes, stars or tags after them.
 _CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
 _OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
 _CLEAR_END = re.compile(rf"(?:(?:…|[.!?]{{2,}}){_CLOSING}*|[.!?]{_CLOSING}+)\s+(?={_OPENING}[^\W_a-z])")

@@ -65,7 +65,7 @@ class Tokenizer:
         self.vocabulary_size = len(vocabulary)
         self.largest_id = max(vocabulary.values(), default=-1)
         self.special_tokens = special_tokens
-        # Not from the whole as text: if one token has a huge id, that takes all memory.
+        # Not by writing out the whole: if one token has a huge id, that takes all memory.
         parts = (engine.normalizer, engine.pre_tokenizer, engine.post_processor, engine.decoder)
         self._byte_level = any(b"ByteLevel" in part.__getstate__() for part in parts if part is not None)
         # A vocabulary of characters is looked up directly, which is fifty times as fast.

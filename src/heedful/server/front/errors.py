@@ -23,7 +23,7 @@ KINDS: dict[int, Kind] = {}
 
 
 def _kind(status: int, name: str, meaning: str) -> Kind:
-    """A kind, which is entered in `KINDS`."""
+    """Make a kind of error, and enter it in `KINDS`."""
     KINDS[status] = Kind(status, name, meaning)
     return KINDS[status]
 

@@ -20,7 +20,7 @@ from heedful.weights_index import stale_shards, weights_files
 PREFIX = "heedful-serve-"
 # What a model folder is read from; the rest of it is for people and for further training.
 SUFFIXES = (".json", ".safetensors")
-# Bytes that must stay free besides.
+# Bytes that must still be free afterwards.
 SPARE_BYTES = 16 * 2**20
 # Seconds after which a copy that nobody holds counts as left behind by a server, not as being made.
 STALE_SECONDS = 60.0

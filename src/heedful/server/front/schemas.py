@@ -34,7 +34,7 @@ WHOLE = BeforeValidator(_whole)
 
 # Unknown members of a body that are named; where there are more, only the number of members is given.
 MOST_UNKNOWN = 16
-# Larger numbers are not exact in all languages' JSON.
+# Larger whole numbers are not exact in every language's JSON.
 LARGEST_SEED = 2**53 - 1
 
 # Below this, only the likeliest token is left, and smaller numbers leave the range of fp32.

@@ -1,4 +1,4 @@
-"""A shorter way to the routes that take a JSON body: the framework's takes longer than a short sentence."""
+"""A shorter way to the routes that take a JSON body: the framework's takes longer than a short sentence does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Shortcut:
         except (ApiError, ValidationError):
             await self.app(scope, _again(message, receive), send)
             return
-        scope["route"] = route.route  # it is counted by this
+        scope["route"] = route.route  # for the metrics
         try:
             answer = await route.answer(body, self.desk)
         except ApiError as error:

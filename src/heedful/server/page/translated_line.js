@@ -1,4 +1,4 @@
-// One line of the source and its translation, as far as it is there, in the pieces that the server translated it in.
+// One line of the source and its translation so far, in the pieces that the server translated it in.
 
 import { call, stream, wasAborted } from "./api.js";
 
