@@ -31,7 +31,7 @@ Settings = Mapping[str, Any] | None
 
 
 class PlatformWheel(bdist_wheel):  # type: ignore[misc]
-    """A wheel for every Python 3: of this platform if the library is in it, of any if it is not."""
+    """A wheel for every Python 3: for this platform if the library is in it, for any if it is not."""
 
     def finalize_options(self) -> None:
         self.distribution.has_ext_modules = LIBRARY.exists
@@ -52,7 +52,7 @@ def get_requires_for_build_editable(config_settings: Settings = None) -> list[st
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
     build_library()
-    # setuptools packs all that is in there, also what an older build has left.
+    # setuptools packs everything in there, including what an older build has left.
     for left in (ROOT / "build").glob("lib*/heedful"):
         shutil.rmtree(left)
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)

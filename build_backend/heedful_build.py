@@ -93,7 +93,7 @@ class Compiler:
         return output
 
     def compile(self, files: Sequence[Path], objects: Path, extra: Sequence[str] = ()) -> str:
-        """Compile files to objects in a new folder, side by side: what the compiler has to say about them."""
+        """Compile files to objects in a new folder, side by side; returns what the compiler printed."""
         objects.mkdir()
         known = {file: [*COMPILING, *self.known_instructions(file)] for file in files}
 
@@ -196,7 +196,7 @@ def needs_zig() -> bool:
 
 
 def compile_core(folder: Path) -> str:
-    """Bring the library up to date: what was done, in words."""
+    """Bring the library up to date; returns what was done, in words."""
     failures = ["HEEDFUL_CORE=none was set" if allowed() == "none" else "no C++ compiler works here"]
     for compiler in (Compiler(command, folder) for command in compilers()):
         try:

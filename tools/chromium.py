@@ -57,12 +57,12 @@ def set_screen(driver: webdriver.Chrome, width: int, height: int = 900, scale: f
 
 
 def set_dark(driver: webdriver.Chrome, dark: bool) -> None:
-    """Be a system that prefers dark colours, or light ones."""
+    """Pretend to be a system that prefers dark colours, or light ones."""
     feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
 def save_picture(driver: webdriver.Chrome, file: Path) -> None:
-    """What the screen shows, as a PNG file."""
+    """Save what the screen shows as a PNG file."""
     picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
     file.write_bytes(base64.b64decode(picture["data"]))

@@ -2,7 +2,7 @@
 
     python tools/fails_before.py COMMIT [tests/unit/test_x.py ...]
 
-The commit is laid out in a folder of its own with the tests of this tree over it. Of each test function that the commit
+The commit is checked out in its own folder, with the tests of this tree over it. Of each test function that the commit
 does not have, all cases run there; a function counts as failing if one of its cases does. Exits with 1 if one does not.
 """
 
@@ -46,7 +46,7 @@ def new_tests(commit: str, files: list[str]) -> dict[str, list[str]]:
 
 
 def run(folder: Path, tests: list[str], seconds: float) -> dict[str, str]:
-    """Test function -> how it went, from all its cases; nothing if the time is over."""
+    """Test function -> how it went, from all its cases; empty if time ran out."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junit-xml={report.name}", *tests]
@@ -68,7 +68,7 @@ def run(folder: Path, tests: list[str], seconds: float) -> dict[str, str]:
 
 
 def outcomes_of(folder: Path, file: str, names: list[str]) -> dict[str, str]:
-    """How the functions of a file go there."""
+    """How the test functions of a file fare there."""
     found = run(folder, [f"{file}::{name}" for name in names], FILE_SECONDS)
     if found:
         return {name: found.get(name, "fails: the file cannot be imported") for name in names}
@@ -77,7 +77,7 @@ def outcomes_of(folder: Path, file: str, names: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Lay out the commit, run what is new, and tell of it."""
+    """Check out the commit, run what is new, and report it."""
     commit, *files = sys.argv[1:]
     found = new_tests(commit, files)
     passing = 0

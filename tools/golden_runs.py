@@ -46,7 +46,7 @@ SETTINGS = [
     "--set=training.saving={validations=2, checkpoint_seconds=0.0}",
     "--set=training.machine={workers=2, threads=1}",
 ]
-# Options whose defaults have changed are given.
+# Options whose defaults have changed are given explicitly.
 TRANSLATE = ["translate", "{}", "--input", "sources.txt", "--scores", "--min-length", "1", "--max-length", "24"]
 # Job -> what is done with its model: a name, and the command.
 USES = {
@@ -165,7 +165,7 @@ def compare(job: str, before: Tree, after: Tree) -> bool:
 
 
 def main() -> int:
-    """Lay out the commit, and compare job by job."""
+    """Check out the commit, and compare job by job."""
     commit, *jobs = sys.argv[1:]
     with tempfile.TemporaryDirectory() as inside:
         folder, data = Path(inside, "before"), Path(inside, "data")

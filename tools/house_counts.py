@@ -1,8 +1,8 @@
-"""Counts how easy the code is to find one's way in: the walk of a sentence, the sizes, the names, what repeats.
+"""Counts how easy it is to find one's way in the code: the walk of a sentence, the sizes, the names, what repeats.
 
     python tools/house_counts.py [TREE]
 
-TREE is the folder of another checkout, for a look at what a change of the house did. The walk of a sentence counts the
+TREE is the folder of another checkout, to see what a restructuring did. The walk of a sentence counts the
 files whose functions run, not those that are only imported.
 """
 
@@ -72,7 +72,7 @@ def shared_names(sources: dict[Path, str]) -> list[str]:
 
 
 def repeats(sources: dict[Path, str]) -> int:
-    """Pairs of places that share lines: runs of equal lines, without blank ones, imports and docstrings."""
+    """Pairs of places that share lines: runs of equal lines, without short ones, imports and comments."""
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path, text in sources.items():
         stripped = [line.strip() for line in text.splitlines()]
@@ -85,7 +85,7 @@ def repeats(sources: dict[Path, str]) -> int:
 
 
 def naming(sources: dict[Path, str], *words: str) -> int:
-    """The files that name something."""
+    """The number of files that name something."""
     return sum(any(word in text for word in words) for text in sources.values())
 
 

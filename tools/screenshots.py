@@ -25,7 +25,7 @@ from server_process import serving
 
 MOST_BYTES = 300_000
 SCALE = 2
-# What moves when a page is drawn has come to rest by then.
+# Seconds after which everything that moves while a page is drawn has come to rest.
 REST = 0.6
 EXISTING = click.Path(exists=True, path_type=Path)
 
@@ -89,7 +89,7 @@ def main(
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Chrome]:
-    """A browser that likes light colours, without scroll bars."""
+    """A browser that prefers light colours, without scroll bars."""
     with running_chromium(folder / "profile") as driver:
         set_dark(driver, False)
         driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
@@ -101,7 +101,7 @@ def heedful(*arguments: str | Path) -> None:
 
 
 def click_a_word(page: Page, model: str, text: str, word: int) -> None:
-    """A translation, with the alternatives of one of its words."""
+    """Show a translation, with the alternatives of one of its words."""
     page.open(model)
     page.type(text)
     page.output()
@@ -110,7 +110,7 @@ def click_a_word(page: Page, model: str, text: str, word: int) -> None:
 
 
 def look_at_image(page: Page, model: str, image: Path) -> None:
-    """An image with its labels, and the attention over it."""
+    """Show an image with its labels, and the attention over it."""
     set_screen(page.driver, 1280, 900, SCALE)
     page.open(model)
     page.one("input[type=file]").send_keys(str(image.resolve()))
@@ -120,7 +120,7 @@ def look_at_image(page: Page, model: str, image: Path) -> None:
 
 
 def follow_a_token(driver: Chrome, page: Path) -> None:
-    """The softmax of a decoder's attention to the source, in a step in the middle."""
+    """Show the softmax of a decoder's attention to the source, in a step in the middle."""
     set_screen(driver, 1280, 900, SCALE)
     driver.get(page.resolve().as_uri())
     blocks = driver.find_elements("css selector", ".explain-box.is-block[data-part^=decoder]")
@@ -135,21 +135,21 @@ def follow_a_token(driver: Chrome, page: Path) -> None:
 
 
 def show_claim(driver: Chrome, page: Path, claim: str) -> None:
-    """A claim of the page from its heading on."""
+    """Show a claim of the page from its heading on."""
     set_screen(driver, 1280, 900, SCALE)
     driver.get(page.resolve().as_uri())
     driver.execute_script("arguments[0].scrollIntoView()", driver.find_element("id", claim))
 
 
 def draw_file(driver: Chrome, page: Path, picture: Path) -> None:
-    """The upper part of a page that is a file."""
+    """Save the upper part of a page that is a file."""
     set_screen(driver, 1280, 900, SCALE)
     driver.get(page.resolve().as_uri())
     save(driver, picture)
 
 
 def save(driver: Chrome, picture: Path) -> None:
-    """What the screen shows, with fewer colours where the file would be large."""
+    """Save what the screen shows, with fewer colours where the file would be large."""
     time.sleep(REST)
     save_picture(driver, picture)
     shown = Image.open(io.BytesIO(picture.read_bytes())).convert("RGB")

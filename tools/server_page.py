@@ -24,7 +24,7 @@ class Page:
     address: str
 
     def open(self, model: str = "") -> None:
-        """Load the page afresh, with that model chosen."""
+        """Load the page again, with that model chosen."""
         self.driver.get("about:blank")
         self.driver.get(f"{self.address}/#{model}")
         self.wait(lambda: self.all("#workspace > *"))
@@ -73,7 +73,7 @@ class Page:
         return "\n".join(self.texts(".line"))
 
     def api(self, path: str, **body: Any) -> Any:
-        """What the server answers to such a request."""
+        """What the server answers to a request with this body."""
         data = json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=120) as answer:

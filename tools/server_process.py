@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests and programs."""
+"""A server in its own process, for tests and programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 @contextmanager
 def serving(models: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The address of a server process of its own, perhaps in another environment than this one."""
+    """The address of a server in a new process, perhaps with a different environment."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

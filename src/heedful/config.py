@@ -117,7 +117,7 @@ def join(where: str, key: str) -> str:
 
 
 def nearest(key: Any, known: list[str]) -> str:
-    """A hint at the known name that comes nearest to a misspelt one."""
+    """A hint at the known name that is closest to a misspelt one."""
     import difflib
 
     close = difflib.get_close_matches(key[:SHOWN], known, n=1, cutoff=0.5) if isinstance(key, str) else []
@@ -180,7 +180,7 @@ def read_json_value(path: Path) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """What JSON holds; a key that is there twice, what no number can hold and half a character are a ValueError."""
+    """What JSON holds; a duplicate key, a number too large to hold and half a character are a ValueError."""
     parsing = _JsonParsing()
     try:
         found = json.loads(
@@ -230,7 +230,7 @@ class _JsonParsing:
         return found
 
     def _check_numbers(self, pairs: list[tuple[str, Any]]) -> None:
-        """Tell what is wrong, if it is in this table; it may be in one around it, whose other parts come first."""
+        """Raise what is wrong, if it is in this table; it may be in one around it, whose other parts come first."""
         for name, value in pairs if self.wrong else ():
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"{shown(name)}: {self.wrong}")

@@ -1,4 +1,4 @@
-"""The one kind of error that is the user's to mend."""
+"""The one kind of error that is the user's to fix."""
 
 
 class UserError(ValueError):
@@ -6,7 +6,7 @@ class UserError(ValueError):
 
 
 class DamagedModelError(UserError):
-    """A model computes what is not a number, which is not the mistake of the person who asks it."""
+    """A model computes something that is not a number, which is not the mistake of whoever asks it."""
 
 
 def not_numbers(what: str) -> UserError:

@@ -24,8 +24,8 @@ CHECKPOINT_NAME = re.compile(r"step-\d{9,}", re.ASCII)
 def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
     """Where to write a file that takes the place of `path` when the block ends; if it fails, nothing is left of it.
 
-    Others may write to the same path meanwhile: the last one to end is whole. What a link leads to is replaced, not
-    the link, and a file that was there keeps its permissions.
+    Others may write to the same path at the same time: the last one to finish is whole. What a link leads to is
+    replaced, not the link, and the permissions of a file that was there are kept.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
@@ -42,7 +42,7 @@ def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
 
 @contextmanager
 def _replaced_from(folder: Path, path: Path, size: int | None) -> Iterator[Path]:
-    """A file in a folder of its own, which takes the place of `path`; the folder goes in the end."""
+    """A file in a folder of its own, which takes the place of `path`; the folder is removed at the end."""
     temporary = folder / path.name
     try:
         with writing(path, size):
@@ -60,7 +60,7 @@ def _replaced_from(folder: Path, path: Path, size: int | None) -> Iterator[Path]
 
 @contextmanager
 def replacing_our_own(path: Path, size: int) -> Iterator[Path]:
-    """The same for a file of a model or a run, which nobody else writes: a kill leaves one name that we know."""
+    """The same for a file of a model or a run, which nobody else writes: a kill leaves behind one name that we know."""
     folder = path.with_name(f"{TEMPORARY}{path.name}")
     with writing(path, size):
         remove(folder)
@@ -74,7 +74,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], tokenizer: bytes | None) -> None:
-    """Replace a safetensors file of arrays in one step; it bears checksums as a model's weights do."""
+    """Replace a safetensors file of arrays in one step; it has checksums as a model's weights do."""
     from safetensors.numpy import save
 
     content = save(arrays, unsealed(tokenizer))
@@ -131,12 +131,12 @@ def file_version(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def bytes_of(tensors: dict[str, Tensor]) -> int:
-    """How much tensors take in a file, less its head."""
+    """The bytes that tensors take in a file, without its header."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first, and nothing else that lies there."""
+    """The checkpoints in a folder, oldest first, and nothing else that is there."""
     if not folder.is_dir():
         return []
     found = [each for each in folder.iterdir() if CHECKPOINT_NAME.fullmatch(each.name) and each.is_dir()]
@@ -144,7 +144,7 @@ def checkpoint_folders(folder: Path) -> list[Path]:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a training keeps in this folder what it needs to go on."""
+    """Whether a training keeps in this folder what it needs to continue."""
     return any((folder / name).is_file() for name in ("lock", "config.json"))
 
 

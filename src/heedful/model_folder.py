@@ -78,9 +78,9 @@ def save_model_folder(
     card: str,
     shard_bytes: int = SHARD_BYTES,
 ) -> None:
-    """Write or replace a model folder, file by file, each in one step; the weights bear checksums, and come last.
+    """Write or replace a model folder, file by file, each in one step; the weights have checksums, and come last.
 
-    They are those of a model, or come one at a time; if they are more than `shard_bytes`, they lie in several files.
+    They are those of a model, or come one at a time; if they are more than `shard_bytes`, they go into several files.
     """
     from heedful.models.weights_file import parameter_tensors
 
@@ -91,19 +91,19 @@ def save_model_folder(
     settings = to_dict(replace(config, has_tokenizer=tokenizer is not None))
     write_file(folder / "config.json", json.dumps(settings, indent=2) + "\n")
     write_file(folder / "README.md", card)
-    # The weights come last, and bear the checksums: whoever loads them meanwhile, or after a kill, gets the old ones.
+    # The weights come last, and have the checksums: whoever loads them before that, or after a kill, gets the old ones.
     encoded = None if vocabulary is None else vocabulary.encode("utf-8")
     weights = model if isinstance(model, WeightStream) else stream_of(parameter_tensors(model))
     write_weights(folder, weights, unsealed(encoded, _sealed_settings(settings)), shard_bytes)
 
 
 def _sealed_settings(data: Mapping[str, Any]) -> bytes:
-    """What of config.json the weights cannot do without; names of labels and languages are for people to change."""
+    """The part of config.json that the weights depend on; names of labels and languages are for people to change."""
     return json.dumps(_by_value({key: data.get(key) for key in ("family", "model")}), sort_keys=True).encode("utf-8")
 
 
 def _by_value(data: Any) -> Any:
-    """The data with whole numbers written in one way: to others, 0 and 0.0 are the same in JSON."""
+    """The data with whole numbers written in one way: to other programs, 0 and 0.0 are the same in JSON."""
     if isinstance(data, dict):
         return {key: _by_value(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -124,8 +124,8 @@ def check_sealed_settings(folder: Path, metadata: Mapping[str, str]) -> None:
 def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
     """Read a model folder; nothing in it is executed.
 
-    If they are `shared`, the weights lie in the file, mapped into memory, which other processes with the same model use
-    too. It is for files that nobody changes: what is written into one then changes the model.
+    If they are `shared`, the weights stay in the file, mapped into memory that other processes with the same model use
+    too. It is for files that nobody changes: whatever is written into one then changes the model.
     """
     from heedful.models.families import FAMILIES
     from heedful.models.weights_file import adopt_parameters, check_finite
@@ -138,7 +138,7 @@ def load_model_folder(folder: Path, *, shared: bool = False) -> LoadedModel:
         except UserError as error:
             raise UserError(f"{file.path} and config.json: {error}") from None
         try:
-            # Windows does not let a file be replaced that is mapped: there the weights are always read.
+            # Windows does not let a mapped file be replaced: there the weights are always read.
             tensors = _tensors(file, shared=shared and sys.platform != "win32")
             adopt_parameters(model, tensors)
             check_finite(tensors)
@@ -167,7 +167,7 @@ def _tensors(weights: Weights, *, shared: bool) -> dict[str, Tensor]:
 
 
 def load_tokenizer(folder: Path, config: ModelConfig, metadata: Mapping[str, str]) -> Tokenizer:
-    """The tokenizer of a model folder, which must go with the model, and with the metadata of its weights."""
+    """The tokenizer of a model folder, which must match the model, and the metadata of its weights."""
     file = folder / "tokenizer.json"
     tokenizer = Tokenizer.load(file, config.model.special_tokens, metadata.get(OF_TOKENIZER))
     check_tokenizer(file, tokenizer, config.model.vocabulary_size)
@@ -175,7 +175,7 @@ def load_tokenizer(folder: Path, config: ModelConfig, metadata: Mapping[str, str
 
 
 def check_weights(folder: Path) -> Weights:
-    """What a model folder's weights say of themselves, which must be as they were written, as must the settings."""
+    """What a model folder's weights say about themselves; they and the settings must be as they were written."""
     with open_weights(folder) as file:
         file.check()
     check_sealed_settings(folder, file.metadata)
@@ -254,7 +254,7 @@ def read_config(folder: Path) -> ModelConfig:
 
 
 def _check_parts(config: ModelConfig) -> None:
-    """Raise a UserError unless the parts of a configuration, each of which is fine by itself, go together."""
+    """Raise a UserError unless the parts of a configuration, each of which is fine by itself, fit together."""
     tasks = all_tasks()
     if config.task not in tasks:
         raise UserError(f"its task is {shown(config.task)}, expected one of {', '.join(tasks)}")

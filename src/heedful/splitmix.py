@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-# 2 ** 64 over the golden ratio, made odd: multiples of it fall evenly over all numbers of 64 bits.
+# 2 ** 64 over the golden ratio, made odd: multiples of it fall evenly over all 64-bit numbers.
 GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 

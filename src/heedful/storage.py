@@ -26,7 +26,7 @@ REASONS = {
     errno.EMFILE: ("too many files are open", f"raise the limit (ulimit -n) or give fewer --workers, {AGAIN}"),
     errno.ENFILE: ("the system has too many files open", f"close some programs, {AGAIN}"),
 }
-# These come of writing alone, and are worth a look at the room that there is.
+# These come from writing alone; the first two are worth a look at the room that there is.
 LACK_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 WRITING_ALONE = (*LACK_OF_ROOM, errno.EFBIG, errno.EROFS)
 
@@ -35,8 +35,8 @@ WRITING_ALONE = (*LACK_OF_ROOM, errno.EFBIG, errno.EROFS)
 def writing(path: Path, size: int | None = None) -> Iterator[None]:
     """A block that writes to a path: what the system refuses becomes a UserError with the path and what to do.
 
-    `size` is the number of bytes that are to be written, where it is known. An error that tells of another file keeps
-    its name.
+    `size` is the number of bytes that are to be written, where it is known. An error about another file keeps its
+    name.
     """
     from safetensors import SafetensorError
 
@@ -66,11 +66,11 @@ def _another_file(error: OSError, path: Path) -> Path | None:
 
 
 def storage_error(error: OSError, path: Path | None, size: int | None = None, written: bool = False) -> UserError:
-    """The UserError for what a system refused to do with a path, which was being written, or not surely.
+    """The UserError for what a system refused to do with a path; `written` says that it was surely being written.
 
     Without a path, it is about standard output.
     """
-    # numpy tells of a file that could not be written whole by an error without a number.
+    # numpy reports a file that could not be written completely with an error that has no number.
     number = errno.ENOSPC if error.errno is None and "written" in str(error) else error.errno
     name = path or "standard output"
     begin = f"cannot write {name}: " if written or number in WRITING_ALONE else f"{name}: "

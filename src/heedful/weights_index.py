@@ -16,7 +16,7 @@ from heedful.files import file_version
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-# The shards of two models take turns with these names, so that the index goes from the old ones to the new in one step.
+# Old and new shards take turns with these names, so that the index goes from the old ones to the new in one step.
 STEMS = ("model", "model-b")
 SHARD = re.compile(rf"(?:{'|'.join(STEMS)})-\d{{5,}}-of-\d{{5,}}\.safetensors", re.ASCII)
 # In the metadata of the index, beside `total_size`: the checksum that each shard has in its own header.
@@ -24,7 +24,7 @@ CHECKSUMS = "crc32"
 # Also there while shards take the place of a single file, or the other way round, and both are in the folder: what
 # identifies that file. A folder that holds both without this was put together by hand.
 TAKES_PLACE_OF, GIVES_PLACE_TO = "takes_place_of", "gives_place_to"
-# Bytes of a header that are looked at, whatever a damaged file says of it.
+# The most bytes of a header that are read, whatever a damaged file says.
 LONGEST_HEADER = 100_000_000
 
 
@@ -59,7 +59,7 @@ def read_index(index: Path) -> WeightsIndex:
 
 
 def index_text(shards: Mapping[str, Sequence[str]], checksums: Mapping[str, str], size: int) -> str:
-    """What an index holds of shards with these tensors, by their names, and so many bytes of tensors in all."""
+    """The text of an index of shards with these tensors, by their names, and this many bytes of tensors in all."""
     places = {name: file for file, names in shards.items() for name in names}
     metadata = {"total_size": size, CHECKSUMS: dict(sorted(checksums.items()))}
     return json.dumps({"metadata": metadata, "weight_map": dict(sorted(places.items()))}, indent=2) + "\n"
@@ -93,7 +93,7 @@ def identity(file: Path) -> str:
 
 
 def marked(text: str, mark: str, file: Path) -> str:
-    """An index as it is while the one file is there too."""
+    """An index with the mark that it has while the one file is there too."""
     content = json.loads(text)
     content["metadata"] = {**_metadata(content), mark: identity(file)}
     return json.dumps(content, indent=2) + "\n"
@@ -111,7 +111,7 @@ def weights_files(folder: Path) -> list[Path]:
 
 
 def weights_version(folder: Path) -> tuple[tuple[int, int, int], ...]:
-    """What distinguishes the weights of a model from others that take their place; nothing if a file is gone."""
+    """What distinguishes the weights of a model from others that take their place; empty if a file is gone."""
     try:
         return tuple(file_version(file.stat()) for file in weights_files(folder))
     except OSError:
@@ -119,5 +119,5 @@ def weights_version(folder: Path) -> tuple[tuple[int, int, int], ...]:
 
 
 def stale_shards(folder: Path, current: Sequence[str]) -> list[Path]:
-    """Shards in a folder that its index does not speak of."""
+    """Shards in a folder that its index does not name."""
     return [each for each in folder.iterdir() if SHARD.fullmatch(each.name) and each.name not in current]

@@ -14,11 +14,11 @@ from typing import BinaryIO
 
 from heedful.errors import UserError
 
-# In the metadata of the file: its checksum, as it is with a blank one in its place, that of the tokenizer's file, and
+# In the metadata of the file: its own checksum, taken with a blank one in its place, that of the tokenizer's file, and
 # that of the model's settings.
 OWN, OF_TOKENIZER, OF_SETTINGS = "crc32", "tokenizer_crc32", "settings_crc32"
 BLANK = "0" * 8
-# Bytes that are read at a time: few enough to stay in the processor's cache while they are added up.
+# Bytes that are read at a time: few enough to stay in the processor's cache while they are summed up.
 BLOCK = 1 << 18
 
 
@@ -34,11 +34,11 @@ def unsealed(tokenizer: bytes | None, settings: bytes | None = None) -> dict[str
 
 
 def seal(path: Path) -> str:
-    """Write its checksum, which it gives, into a safetensors file that was written with the metadata of `unsealed`."""
+    """Write its checksum into a safetensors file that was written with the metadata of `unsealed`, and return it."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
-        # The library writes the metadata in any order, and the same weights are to be the same bytes.
+        # The library writes the metadata in any order, and the same weights must be the same bytes.
         header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
         blank = _written(header, size)
         header["__metadata__"][OWN] = checksum = _sum_up(file, size, blank)
@@ -52,7 +52,7 @@ def is_sealed(
 ) -> bool:
     """Whether an open file, with a header of this many bytes, has the checksum that it says it has, if it says any.
 
-    A caller that has read the data already gives `with_data`, which takes the checksum of all that comes before it
+    A caller that has already read the data gives `with_data`, which takes the checksum of everything before the data
     and returns that of the file.
     """
     if OWN not in metadata:  # an earlier heedful wrote it, or somebody else
@@ -66,7 +66,7 @@ def is_sealed(
 def check_seal(
     file: BinaryIO, path: Path, size: int, metadata: Mapping[str, str], with_data: Callable[[int], int] | None = None
 ) -> None:
-    """Raise a UserError unless `is_sealed` holds of an open file of weights."""
+    """Raise a UserError unless `is_sealed` holds for an open file of weights."""
     if not is_sealed(file, size, metadata, with_data):
         raise UserError(
             f"{path} is damaged: it does not have the checksum that was written with it; put back a copy of it, or "
@@ -81,7 +81,7 @@ def _written(header: dict[str, object], size: int) -> bytes:
 
 
 def _sum_up(file: BinaryIO, size: int, header: bytes, with_data: Callable[[int], int] | None = None) -> str:
-    """The checksum of a file as it is with that header."""
+    """The checksum that a file has with that header."""
     crc = zlib.crc32(header, zlib.crc32(size.to_bytes(8, "little")))
     if with_data is not None:
         return f"{with_data(crc):08x}"

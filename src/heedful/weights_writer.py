@@ -39,7 +39,7 @@ SIZES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
 
 @dataclass(frozen=True)
 class TensorKind:
-    """The type and the shape of a tensor that is to come."""
+    """The type and the shape of a tensor that is still to come."""
 
     kind: str
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ class WeightStream:
         return sum(each.size for each in self.kinds.values())
 
     def drain(self) -> None:
-        """Take what is left of the tensors: where several processes give them, all must take them all."""
+        """Take the remaining tensors: where several processes give them, each must take them all."""
         for _ in self.tensors:
             pass
 
@@ -88,7 +88,7 @@ def write_weights_file(path: Path, weights: WeightStream, metadata: Mapping[str,
 
 
 def write_weights(folder: Path, weights: WeightStream, metadata: Mapping[str, str], limit: int = SHARD_BYTES) -> None:
-    """Replace the weights in a model folder in one step, by files of at most `limit` bytes of tensors."""
+    """Replace the weights in a model folder in one step, with files of at most `limit` bytes of tensors."""
     groups = split(weights.kinds, limit)
     if len(groups) > 1:
         _write_shards(folder, groups, weights, metadata)
@@ -99,7 +99,7 @@ def write_weights(folder: Path, weights: WeightStream, metadata: Mapping[str, st
 
 
 def split(kinds: Mapping[str, TensorKind], limit: int) -> list[list[str]]:
-    """The names of tensors, in their order, in groups that are not larger than a limit unless they are of one."""
+    """The names of tensors, in their order, in groups no larger than a limit, unless a group is a single tensor."""
     groups: list[list[str]] = [[]]
     room = limit
     for name, tensor in kinds.items():
@@ -114,7 +114,7 @@ def split(kinds: Mapping[str, TensorKind], limit: int) -> list[list[str]]:
 def _write_shards(
     folder: Path, groups: Sequence[Sequence[str]], weights: WeightStream, metadata: Mapping[str, str]
 ) -> None:
-    """Write all shards under other names than those of now; the index then changes from these to them."""
+    """Write all shards under names other than the current ones; the index then changes from these to them."""
     place = folder / f"{TEMPORARY}{WEIGHTS}"
     with writing(folder / WEIGHTS, weights.size):
         remove(place)
@@ -133,7 +133,7 @@ def _write_shards(
 def put_shards(
     place: Path, folder: Path, shards: Mapping[str, Sequence[str]], checksums: Mapping[str, str], size: int
 ) -> None:
-    """Move shards, which have names that are free, from another place into a folder, and make them its weights."""
+    """Move shards, whose names must be free, from another place into a folder, and make them its weights."""
     before = next((each.stat().st_mode & 0o7777 for each in _current(folder) if each.is_file()), None)
     for name in shards:
         if before is not None:
@@ -186,7 +186,7 @@ def _free_names(folder: Path, count: int) -> list[str]:
 
 
 def _current(folder: Path) -> list[Path]:
-    """The files that the weights of a folder lie in now; none if it has an index that cannot be read."""
+    """The files that the weights of a folder are in now; none if it has an index that cannot be read."""
     try:
         return weights_files(folder)
     except UserError:
@@ -219,7 +219,7 @@ def _write(weights: WeightStream, files: Mapping[Path, Sequence[str]], metadata:
 def _begin(
     file: Path, weights: WeightStream, names: Sequence[str], metadata: Mapping[str, str]
 ) -> list[tuple[str, int]]:
-    """Write the header of a safetensors file, and give the place of each tensor."""
+    """Write the header of a safetensors file, and return the place of each tensor."""
     order = list(SIZES)
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     end, begins = 0, []

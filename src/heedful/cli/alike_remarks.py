@@ -1,4 +1,4 @@
-"""Tells remarks: of those that are alike but for their numbers the first few, and then how many more there were."""
+"""Reports remarks: of those that differ only in their numbers, the first few, and then how many more there were."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Of a file in which every line is odd, the first lines and the number of the others are enough.
+# For a file in which every line is odd, the first lines and the number of the others are enough.
 MOST_ALIKE = 5
 _NUMBER = re.compile(r"\d[\d,]*")
 
@@ -19,7 +19,7 @@ class AlikeRemarks:
         self._kinds: dict[str, tuple[str, int]] = {}
 
     def __call__(self, text: str) -> None:
-        """Tell a remark, or count it."""
+        """Report a remark, or just count it."""
         kind = _NUMBER.sub("0", text)
         first, count = self._kinds.get(kind, (text, 0))
         self._kinds[kind] = first, count + 1
@@ -27,7 +27,7 @@ class AlikeRemarks:
             self._tell(text)
 
     def finish(self) -> None:
-        """Tell how many there were besides those that were told."""
+        """Report how many there were besides those that were reported."""
         for first, count in self._kinds.values():
             if count > MOST_ALIKE:
                 self._tell(f"... and {count - MOST_ALIKE:,} more like this: {first}")
@@ -35,7 +35,7 @@ class AlikeRemarks:
 
 @contextmanager
 def alike_remarks(tell: Callable[[str], None]) -> Iterator[AlikeRemarks]:
-    """Receive remarks in the block, which may be many."""
+    """Receive the remarks of the block, which may be many."""
     remarks = AlikeRemarks(tell)
     yield remarks
     remarks.finish()

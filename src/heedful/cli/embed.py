@@ -78,7 +78,7 @@ def embed(
 
 
 def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
-    """Write groups of rows as one array, which takes its name when it is complete; no more than one is held."""
+    """Write groups of rows as one array, which gets its name when it is complete; only one group is held at a time."""
     import numpy as np
 
     from heedful.files import replacing
@@ -90,7 +90,7 @@ def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
     count = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
         for group in groups:
-            if not count:  # numpy leaves room in it for any number of rows
+            if not count:  # numpy leaves room in the header for any number of rows
                 file.seek(0)
                 _write_header(file, group, 0)
             count += len(group)
@@ -100,7 +100,7 @@ def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
 
 
 def _write_header(file: BinaryIO, rows: np.ndarray, count: int) -> None:
-    """Begin an array of this many rows such as these."""
+    """Write the header of an array with this many rows like these."""
     from numpy.lib import format as numpy_format
 
     shape = (count, *rows.shape[1:])

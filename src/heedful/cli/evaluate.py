@@ -21,7 +21,7 @@ BATCH_SIZE = Option(("--batch-size",), "Texts at a time.", None, default=128, ki
 
 
 def _options() -> Iterator[Option]:
-    """Those of all tasks, each name once."""
+    """The options of all tasks, each name once."""
     names: set[tuple[str, ...]] = set()
     declared = [option for task in all_tasks().values() if task.evaluation for option in task.evaluation.options]
     for option in (*declared, ENCODING, BATCH_SIZE):

@@ -1,4 +1,4 @@
-"""A file of answers, line by line, which takes its name when it is complete."""
+"""A file of answers, line by line, which gets its name when it is complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNFINISHED = ".unfinished"
 def line_file(name: str, option: str) -> Iterator[BufferedIOBase]:
     """A file to write lines to, compressed if its name ends in .gz or .xz.
 
-    If the work fails, what had the name before stays; if it is interrupted, finished lines stay beside it.
+    If the work fails, the file that had the name before stays; if it is interrupted, finished lines stay beside it.
     """
     path = output_path(name, option, "out.txt")
     with _interrupted_by_signals(), replacing(path) as temporary:
@@ -50,7 +50,7 @@ def _opened(path: Path, suffix: str) -> BufferedIOBase:
 
 @contextmanager
 def _interrupted_by_signals() -> Iterator[None]:
-    """Let SIGTERM, and a terminal's end, interrupt the block as Ctrl-C does."""
+    """Let SIGTERM, and the end of a terminal, interrupt the block as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -23,7 +23,7 @@ def tell(text: str) -> None:
 
 @contextmanager
 def remarks_on_lines(first: int, told: Callable[[str], None]) -> Iterator[None]:
-    """Report the texts that a pipeline warns about, by the number of their line."""
+    """Report the texts that a pipeline warns about, by their line numbers."""
     with remarks() as found:
         yield
     for place, text in found:
@@ -31,7 +31,7 @@ def remarks_on_lines(first: int, told: Callable[[str], None]) -> Iterator[None]:
 
 
 def answer_lines(given: TextInput, answer: Callable[[int, list[str]], list[str]], lines_for_each: int = 1) -> None:
-    """Write the answer to each line; `answer` takes the number of the first of some lines, and these."""
+    """Write the answer to each line; `answer` takes the number of the first of some lines, and the lines."""
     with alike_remarks(tell) as told:
         for first, lines in given.lines():
             with remarks_on_lines(first, told):

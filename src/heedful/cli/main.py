@@ -87,7 +87,7 @@ class _Verbs(Commands):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in VERBS and name not in self.commands:
-            # `import` is a word of the language itself.
+            # `import` is a keyword of Python.
             place = "import_" if name == "import" else name
             self.commands[name] = getattr(importlib.import_module(f"heedful.cli.{place}"), place)
         return super().get_command(context, name)
@@ -141,14 +141,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _mend_streams() -> None:
-    """Give a process that was started without input or errors (as in `2>&-`) empty ones, and output a buffer.
+    """Give a process that was started without standard input or error (as in `2>&-`) empty ones, and output a buffer.
 
-    Without output, what is written there is an error. With PYTHONUNBUFFERED, which container images set, output has no
-    buffer, and a disk that takes only a part of what is written goes unnoticed.
+    Without output, writing there is an error. With PYTHONUNBUFFERED, which container images set, output has no buffer,
+    and a disk that takes only a part of what is written goes unnoticed.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # Opened for output too: it takes the number that the next file would get.
+            # Opened for output too: it takes the file number that the next file would get.
             empty = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
             is_lost = name == "stdout"
             setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(_ClosedOutput(empty))) if is_lost else empty)
@@ -159,7 +159,7 @@ def _mend_streams() -> None:
 
 
 def _forget_output() -> None:
-    """Let what is still buffered for standard output go nowhere: it cannot be written."""
+    """Discard what is still buffered for standard output: it cannot be written."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -12,7 +12,7 @@ import click
 from heedful.tasks.computing import Computing, check_batch_size
 from heedful.tasks.declaration import ENCODING, Option
 
-# Without a default: a training run may be told the device by its settings file.
+# Without a default: the settings file of a training run may name the device.
 DEVICE = Option(("--device",), "What to compute on.", None, choices=("auto", "cpu", "cuda", "mps"))
 
 

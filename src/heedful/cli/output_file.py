@@ -1,4 +1,4 @@
-"""A file that a command writes, by the name that its user gave."""
+"""A file that a command writes, under the name that the user gave."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **options: Any) -> None
 
 
 def _limits(options: dict[str, Any]) -> Limits:
-    """What a server takes, by the options of the command."""
+    """What a server accepts, from the options of the command."""
     from heedful.server.settings import Limits
 
     if options["worker_timeout"] is None:

@@ -74,7 +74,7 @@ class SubjectInput:
 
 
 def subject_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take a text, `--target`, `--image` and `--resolution`: its argument `subject`."""
+    """Let a command take a text, `--target`, `--image` and `--resolution`, as its argument `subject`."""
 
     @wraps(command)
     def with_subject(

@@ -54,7 +54,7 @@ class TextInput:
         return not self.texts and self.file in (None, STANDARD_INPUT) and sys.stdin is not None and sys.stdin.isatty()
 
     def reader(self, hint: str = "one text per line") -> Callable[[], bytes]:
-        """A function that waits until there are bytes and gives those that there are, and none at the end.
+        """A function that waits until there are bytes and returns those, and none at the end.
 
         An argument is one line: line breaks in it count as spaces.
         """
@@ -76,7 +76,7 @@ class TextInput:
         return partial(next, _told_of_line_ends(as_utf8(blocks, "standard input", self.encoding)), b"")
 
     def whole_texts(self, hint: str) -> list[str]:
-        """Each argument, or all of the file or of standard input as one text, without the end of its last line."""
+        """Each argument, or all of the file or of standard input as one text, without its last line end."""
         if self.texts:
             self._tell_of_files()
             return [_decoded(_bytes(text), f"text {number}", "UTF-8") for number, text in enumerate(self.texts, 1)]
@@ -110,7 +110,7 @@ class TextInput:
 
 
 def text_input(metavar: str = "[TEXT]...") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Let a command take texts after its model, `--input FILE` or standard input: its argument `given`."""
+    """Let a command take texts after its model, `--input FILE` or standard input, as its argument `given`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -135,7 +135,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _unpacked_already(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The blocks of standard input; one that is packed is a UserError."""
+    """The blocks of standard input; compressed input is a UserError."""
     first = next(blocks, b"")
     for ending, beginning in PACKED_BEGINNINGS.items():
         if first.startswith(beginning):
@@ -158,7 +158,7 @@ def _told_of_line_ends(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def invalid_line(encoding: str | None) -> str:
-    """What is said of a line that is not valid in its encoding."""
+    """What to say about a line that is not valid in its encoding."""
     hint = "" if encoding else "; --encoding names the encoding of the input"
     return f"is not valid {encoding or 'UTF-8'}: the bytes that are not are read as U+FFFD{hint}"
 

@@ -20,7 +20,7 @@ from heedful.tasks.declaration import Option, Options, Training, resolve
 from heedful.tasks.registry import all_tasks
 from heedful.training.parallel.launcher import end_with_launcher, run_processes
 
-# More processes than this on one machine are a slip of the finger, which would take all of its memory.
+# More processes than this on one machine are a slip, which would take all of its memory.
 FEWEST_ALLOWED, PROCESSES_PER_CORE = 64, 8
 # Options that every command of `heedful train` has.
 SHARED = (
@@ -99,7 +99,7 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
 
 
 def _check_processes(count: int) -> None:
-    """Raise a UserError for a number of processes that cannot be meant."""
+    """Raise a UserError for a number of processes that makes no sense."""
     most = max(FEWEST_ALLOWED, PROCESSES_PER_CORE * available_cores())
     if not 1 <= count <= most:
         raise UserError(f"--processes is {count:,}, but must be between 1 and {most:,} on this machine")
@@ -136,7 +136,7 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     if options["device"]:
         settings = merge(settings, {"training": {"machine": {"device": options["device"]}}})
     fields = job_data.__dataclass_fields__
-    # A flag that is off is not given, unless it is one that can be given either way.
+    # A flag that is off counts as not given, unless it is one that can be given either way.
     names = [
         name
         for name in fields

@@ -153,7 +153,7 @@ def _prefixes(file: str | None, given: TextInput) -> list[str] | None:
 
 @contextmanager
 def _line_count() -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """Functions that count lines and remark on one; the count shows on a terminal, unless the output goes there too."""
+    """Functions that count lines and print remarks; the count shows on a terminal, unless the output goes there too."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda count: None, partial(print, file=sys.stderr)
         return

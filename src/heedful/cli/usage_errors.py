@@ -79,7 +79,7 @@ def _close_to(given: str, known: list[str]) -> list[str]:
 
 
 def _nearest_choice(parameter: click.Parameter, text: str) -> str:
-    """The choice that comes nearest to what the text quotes; the text itself names them all."""
+    """The choice closest to what the text quotes; the text itself names them all."""
     given = re.match("'(.*?)' ", text)
     if not given or not isinstance(parameter.type, click.Choice):
         return ""

@@ -39,13 +39,13 @@ PACKAGES = {
     "charset-normalizer": ("3.1", "charset_normalizer"),
 }
 OLDEST_TORCH = "2.5"
-# What needs it -> the packages that it needs; all of them can be missing.
+# Extra -> the packages that it needs; any of them may be missing.
 EXTRAS = {"serve": ("fastapi", "pydantic", "uvicorn"), "demo": ("babel",), "ctranslate2": ("ctranslate2",)}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at, what was found, and, if it is not as it should be, what to do."""
+    """One thing that was checked, what was found and, if that is wrong, what to do."""
 
     name: str
     ok: bool
@@ -73,14 +73,14 @@ def check_machine() -> Iterator[Check]:
 
 
 def _torch() -> Check:
-    """That it is missing is not a fault: those who do not train can do without it."""
+    """It is not a fault if torch is missing: those who do not train can do without it."""
     if not has_torch():
         return Check("torch", True, "not installed; to train: pip install 'heedful[train]'")
     return _package("torch", OLDEST_TORCH, "torch")
 
 
 def _core() -> Check:
-    """The engine in C++; one of it and torch is enough to run models."""
+    """The engine in C++; either it or torch is enough to run models."""
     try:
         found = f"{library.instruction_set()}, {library.LIBRARY}"
     except UserError as error:
@@ -108,7 +108,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _extra(name: str, needed: tuple[str, ...]) -> Check:
-    """Packages that only some commands need; that they are missing is not a fault."""
+    """Packages that only some commands need; it is not a fault if they are missing."""
     try:
         versions = [f"{each} {importlib.metadata.version(each)}" for each in needed]
     except importlib.metadata.PackageNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Frames over a socket: four bytes of length, then pickled messages of one of our own processes."""
+"""Frames over a socket: four bytes of length, then messages that one of our own processes pickled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(True)
         self.connection = connection
-        self.readable = selectors.DefaultSelector()  # which takes file numbers of any size, unlike `select`
+        self.readable = selectors.DefaultSelector()  # takes file descriptors of any size, unlike `select`
         self.readable.register(connection, selectors.EVENT_READ)
         self.received = bytearray()
 
@@ -43,13 +43,13 @@ class Channel:
             self.connection.sendall(frame(messages))
 
     def receive(self, wait: bool) -> list[Any]:
-        """All messages that are there, or at least one if told to wait; `EOFError` when the other side is gone."""
+        """All messages that have arrived, or at least one if told to wait; `EOFError` when the other side is gone."""
         messages: list[Any] = []
         while self.readable.select(None if wait and not messages else 0):
             data = self.connection.recv(READ_BYTES)
             if not data:
                 if messages:
-                    return messages  # its last words; the next call tells that it is gone
+                    return messages  # its last words; the next call reports that it is gone
                 raise EOFError
             self.received += data
             messages += self._complete()

@@ -1,4 +1,4 @@
-"""What the front process and its workers tell each other."""
+"""The messages between the front process and its workers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 from heedful.tasks.computing import Precision
 
-# What clients are told of a fault; the log has the rest.
+# The message that clients get after a fault; the details are in the log.
 FAULT = "a fault of the server's: its log says more"
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What is wanted of a model: `inputs` are texts or images, `options` what the verb takes besides.
+    """What is asked of a model: `inputs` are texts or images, `options` whatever else the verb takes.
 
-    A request may be spread over several workers: each gets a part with a `number` of its own, by which the answers to
-    it are known, and `first` is the place of the part's first input in the whole. `name` is what logs call the whole.
+    A request may be spread over several workers: each gets a part with its own `number`, which identifies the answers
+    to it, and `first` is the place of the part's first input in the whole. `name` is what the log calls the whole.
     """
 
     model: str
@@ -37,7 +37,7 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Nobody waits for the part of that number any more."""
+    """Nobody is waiting for the part with that number any more."""
 
     number: int
 
@@ -61,7 +61,7 @@ class Leave:
 
 @dataclass(frozen=True)
 class Partial:
-    """Something to show before the result is there, in place of what was shown before or besides it."""
+    """Something to show before the result is there; it replaces what was shown before, or adds to it."""
 
     number: int
     value: Any
@@ -79,7 +79,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """There is no result: by the user's mistake, or by one of ours."""
+    """There is no result, through the user's mistake or through one of ours."""
 
     number: int
     message: str
@@ -88,10 +88,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What clients are told of a model.
+    """What clients are told about a model.
 
-    `verbs` is what it can do, the main thing first, `pairs` whether of two texts together; `title`, `takes`, `gives`
-    and `placeholder` are what its task declares for people and for the page; `engine` computes with it.
+    `verbs` is what it can do, the main thing first, `pairs` whether it takes two texts together; `title`, `takes`,
+    `gives` and `placeholder` are what its task declares for people and for the page; `engine` runs it.
     """
 
     name: str
@@ -121,14 +121,14 @@ class Ready:
 
 @dataclass(frozen=True)
 class Refused:
-    """A worker cannot load its models, by a mistake of the user's."""
+    """A worker cannot load its models, through a mistake of the user's."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class WorkerState:
-    """How a worker stands: sentences that wait and run, slots for them, tokens made since its start, bytes held."""
+    """The state of a worker: sentences waiting and running, slots for them, tokens made since its start, bytes held."""
 
     waiting: int
     running: int

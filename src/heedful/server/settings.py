@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from heedful.tasks.computing import Computing
 
-# Signals that end a process unless it minds them: Ctrl-C, a service manager's, and the end of the terminal.
+# Signals that end a process unless it handles them: Ctrl-C, a service manager's, and the end of the terminal.
 ENDING_SIGNALS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server takes: bytes, texts and seconds of a request, characters of a text, texts under way in all.
+    """What a server accepts: bytes, texts and seconds per request, characters per text, texts under way in all.
 
-    `tokens` is the most that one sample of a language model may have, `worker_seconds` how long a worker may leave
-    the question unanswered whether it is alive, `connections` how many clients may be connected at a time.
+    `tokens` is the most that one sample of a language model may have, `worker_seconds` how long a worker may take
+    to answer whether it is alive, `connections` how many clients may be connected at a time.
     """
 
     body_bytes: int = 16 * 2**20
@@ -31,11 +31,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Models by name, how many workers hold them and on what, the keys that open the door, and the limits.
+    """Models by name, how many workers hold them and what they compute with, the API keys, and the limits.
 
-    Without a number there is a worker for each core, or one where another device computes. The precision is that of
-    models that can have it. `hosts` are names that clients may use for the server besides its `address`.
-    Where `models` are copies in the folder `private`, `originals` are the folders that they were made of.
+    Without a number there is one worker per core, or a single one on another device. The precision applies to models
+    that support it. `hosts` are names that clients may use for the server besides its `address`.
+    Where `models` are copies in the folder `private`, `originals` are the folders that they were copied from.
     """
 
     models: dict[str, str]

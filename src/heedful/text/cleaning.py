@@ -1,4 +1,4 @@
-"""The stated rules by which pairs of lines are cleaned or left out, as functions without memory."""
+"""The stated rules by which pairs of lines are cleaned or left out, as stateless functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from heedful.text.text_files import MAX_LINE_BYTES
 
-# Whoever translates a line does not wait for numpy.
+# Translating a line must not wait for numpy.
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -60,7 +60,7 @@ RULES: Mapping[Rule, str] = MappingProxyType(
 KEEPING_RULES = frozenset({Rule.CONTROL_CHARACTERS})
 
 _CONTROL_RUN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-# The same characters as bytes, newline excepted, for a fast look at a whole block of lines.
+# The same characters as bytes, except newline, for a quick check of a whole block of lines.
 _CONTROL_BYTES = bytes(set(range(0x20)) - {0x0A} | {0x7F})
 _CONTROL_SEQUENCE = re.compile(rb"\xc2[\x80-\x9f]")
 _FEW_LINES = 16
@@ -114,7 +114,7 @@ def clean_lines(lines: list[bytes]) -> tuple[list[str], list[tuple[int, Rule]]]:
     if len(lines) <= _FEW_LINES:
         cleaned = [clean_line(line) for line in lines]
         return [text for text, _ in cleaned], [(place, rule) for place, (_, rule) in enumerate(cleaned) if rule]
-    # Few lines need more than the fast way: halve the block until they are found.
+    # Few lines need more than the fast path: halve the block until they are found.
     middle = len(lines) // 2
     first_texts, first_rules = clean_lines(lines[:middle])
     other_texts, other_rules = clean_lines(lines[middle:])

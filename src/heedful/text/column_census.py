@@ -1,11 +1,11 @@
-"""Counts the rows of a table file that have another number of columns than they should."""
+"""Counts the rows of a table file that have the wrong number of columns."""
 
 from collections.abc import Sequence
 
 from heedful.errors import UserError
 from heedful.text.row_layout import RowLayout
 
-# A greater share of such rows means that texts hold the delimiter, or that the file is laid out in another way.
+# A greater share of such rows means that texts contain the delimiter, or that the file is laid out in another way.
 MOST_ODD = 0.01
 _NAMES = {"\t": "tab", " ": "space", ",": "comma", ";": "semicolon", "|": "pipe"}
 _LONGEST_SHOWN = 120
@@ -39,7 +39,7 @@ class ColumnCensus:
         self._rows, self._odd, self._first = 0, 0, None
 
     def finish(self) -> None:
-        """Raise a UserError if there were too many, which says what to do."""
+        """Raise a UserError that says what to do, if there were too many."""
         layout = self._layout
         if self._first is None or not layout.stops or self._odd <= MOST_ODD * self._rows:
             return

@@ -13,14 +13,14 @@ from heedful.text.wanted_columns import WantedColumns
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,-]*\s*")
 _ROWS_LOOKED_AT = 1000
 _COLUMNS_LOOKED_AT = 64
-# More different cells than this share of a column are no labels.
+# A column with a greater share of distinct cells than this holds no labels.
 _MOST_LABELS = 0.5
 # Texts shorter than this share of the longest column, on average, are something else.
 _SHORTEST_TEXT = 0.5
 
 
 def first_rows(file: CorpusFile, layout: RowLayout) -> list[list[str]]:
-    """The first rows of a table that are not blank, with all their columns; of JSON objects those that are read."""
+    """The first rows of a table that are not blank, with all their columns, or those that are read of JSON objects."""
     if layout.kind != "json":
         layout = replace(layout, columns=tuple(range(_COLUMNS_LOOKED_AT)), header=False, width=None)
     rows = (row.cells for row in islice(read_rows(file, layout), _ROWS_LOOKED_AT))
@@ -39,7 +39,7 @@ def are_numbers(cells: Sequence[str]) -> bool:
 
 
 def likely_columns(columns: Mapping[int, Sequence[str]], wanted: WantedColumns) -> list[int]:
-    """The columns that look like those that are wanted, in the order of the roles; none if that cannot be told."""
+    """The columns that look like those that are wanted, in the order of the roles; none if that is not clear."""
     texts = {place: sum(map(len, cells)) / len(cells) for place, cells in columns.items() if not are_numbers(cells)}
     if not wanted.may_be_numbers:
         return list(texts)[:2] if len(texts) > 1 else []

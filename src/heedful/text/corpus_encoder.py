@@ -17,9 +17,9 @@ _WORDS_TOGETHER = 64
 class CorpusEncoder:
     """Encodes blocks of texts exactly as the tokenizer does, many times as fast, in bounded memory.
 
-    The tokenizer never joins characters across a space that stands alone, so that a text is the sum of its
+    The tokenizer never joins characters across a space that stands alone, so the tokens of a text are those of its
     words. Words repeat, and looking one up is much cheaper than encoding it again. New words are encoded in
-    parallel threads. Texts in the vocabulary of an imported model, where that may not hold, are encoded whole.
+    parallel threads. With the vocabulary of an imported model, where that may not hold, texts are encoded whole.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -29,7 +29,7 @@ class CorpusEncoder:
         self._forget()
 
     def _forget(self) -> None:
-        self._rows: dict[str, int] = {}  # word -> its place in the two arrays after this
+        self._rows: dict[str, int] = {}  # word -> its place in the next two arrays
         self._starts = array("q")
         self._lengths = array("q")
         self._tokens = array("I")
@@ -76,7 +76,7 @@ class CorpusEncoder:
         encoded = [np.array(ids, np.uint32) for ids in self._tokenizer.encode_batch(lines)]
         if encoded:
             tokens = np.concatenate(encoded)
-            # Where a word begins there is its space, and a word holds no other space.
+            # Each word begins with its space, and holds no other.
             self._remember(ordered, tokens, np.flatnonzero(self._starts_word[tokens]))
 
     def _remember(self, words: list[str], tokens: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64]) -> None:

@@ -45,7 +45,7 @@ class CorpusFile:
         return "standard input" if self.name == STANDARD_INPUT else self.name
 
     def line_blocks(self) -> Iterator[list[bytes]]:
-        """What read_line_blocks gives of the file; too many lines that are not text are a UserError at its end."""
+        """What read_line_blocks gives for the file; too many lines that are not text are a UserError at its end."""
         census = LineCensus(self.shown_name, self.encoding, self._encoding_option)
         newlines, returns = -1, 0
         try:

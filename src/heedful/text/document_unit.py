@@ -1,4 +1,4 @@
-"""What is one document of a corpus: each file, or each line."""
+"""What counts as one document of a corpus: each file, or each line."""
 
 from typing import Literal
 

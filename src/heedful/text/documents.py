@@ -1,4 +1,4 @@
-"""Plain text files as documents: a file is one, or each of its lines."""
+"""Plain text files as documents: each file is one, or each of its lines."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from heedful.text.document_unit import DocumentUnit
 from heedful.text.encodings import LineCensus
 from heedful.text.text_files import MAX_LINE_BYTES, unpacked_blocks
 
-# All control characters but tab and newline.
+# All control characters except tab and newline.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -45,7 +45,7 @@ class Documents:
         return split or [self]
 
     def parts(self, on_hit: OnHit | None) -> Iterator[TextPart]:
-        """All documents, in parts of bounded size; blank documents are passed over."""
+        """All documents, in parts of bounded size; blank documents are skipped."""
         for file in self.files:
             yield from self._lines(file, on_hit) if self.unit == "line" else _whole_file(file, on_hit)
 

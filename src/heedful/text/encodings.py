@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8, made UTF-8 as it is read; and files that are not text, refused in words."""
+"""Text in encodings other than UTF-8, converted as it is read; and files that are not text, refused with the reason."""
 
 import codecs
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from heedful.config import nearest
 from heedful.errors import UserError
 
-# A greater share of lines that are not valid text means that the file is in another encoding, or no text.
+# A greater share of lines that are not valid text means that the file is in another encoding, or is not text.
 MOST_INVALID = 0.01
 # Bytes of invalid lines by which the encoding is guessed.
 _SAMPLE_BYTES = 1 << 16
@@ -39,10 +39,10 @@ _NOT_TEXT = (
 _NOT_TEXT_STARTS = [(re.compile(start, re.DOTALL), what) for start, what in _NOT_TEXT]
 _KNOWN = ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1", "latin-1", "iso-8859-2", "iso-8859-15"]
 _KNOWN += ["windows-1250", "windows-1251", "windows-1252", "koi8-r", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"]
-# How an encoding is called beside the name that Python gives it.
+# What an encoding is called, where Python has another name for it.
 _NAMES = {"latin_1": "ISO-8859-1", "utf_16": "UTF-16", "utf_32": "UTF-32", "big5": "Big5", "gb18030": "GB18030"}
 _NAMES |= {f"cp125{digit}": f"Windows-125{digit}" for digit in range(9)}
-# Those of host names, and of characters in Python's own source.
+# Encodings of host names, and of characters in Python source.
 _NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _INVALID = "heedful.invalid"
 
@@ -69,7 +69,7 @@ def check_encoding(name: str | None, option: str = "--encoding") -> None:
 
 
 def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = None) -> Iterator[bytes]:
-    """The bytes of a text file as UTF-8 without a byte order mark; the mark or else the name given says the encoding.
+    """The bytes of a text file as UTF-8 without a byte order mark; the mark, or else the given name, says the encoding.
 
     Bytes that the encoding has no character for become bytes that are invalid in UTF-8 too. Without a mark or a name,
     the bytes are given as they are.
@@ -101,7 +101,7 @@ def as_utf8(blocks: Iterable[bytes], name: str | Path, encoding: str | None = No
 
 
 def _with_a_whole_mark(stream: Iterator[bytes]) -> bytes:
-    """The first block, and more as long as it may be the beginning of a byte order mark that comes byte by byte."""
+    """The first block, and more as long as it may be the beginning of a byte order mark that arrives byte by byte."""
     first = next(stream, b"")
     while first and any(mark.startswith(first) and mark != first for mark, _ in _BYTE_ORDER_MARKS):
         more = next(stream, b"")
@@ -112,14 +112,14 @@ def _with_a_whole_mark(stream: Iterator[bytes]) -> bytes:
 
 
 def _wide_encoding(start: bytes) -> str | None:
-    """The encoding of several bytes per character that a text without a mark seems to have, by where its NULs stand."""
+    """The encoding of several bytes per character that a text without a mark seems to have, by where its NULs are."""
     if not start.count(0):
         return None
     for found in ("utf-32-le", "utf-32-be"):  # of all numbers of 32 bits, few are characters
         if len(start) > 7 and not codecs.getincrementaldecoder(found)("replace").decode(start).count("\ufffd"):
             return found
     even, odd = start[::2].count(0), start[1::2].count(0)
-    # Other scripts than Latin have them in spaces and line ends alone; a few may be damage.
+    # Scripts other than Latin have them only in spaces and line ends; a few may be damage.
     many = start.count(0) > len(start) // 4
     some = start.count(0) > max(7, len(start) // 200) and not _is_utf8(start[: start.rfind(b"\0")])
     if (even and odd) or not (many or some):
@@ -134,7 +134,7 @@ def _without_empty(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _refuse_unmarked(start: bytes, name: str | Path, encoding: str | None) -> None:
-    """Raise a UserError if an encoding was named whose order of bytes only a mark could tell."""
+    """Raise a UserError if an encoding was named whose byte order only a mark can tell."""
     known = codecs.lookup(encoding).name if encoding and start else ""
     if known in ("utf-16", "utf-32"):
         raise UserError(
@@ -151,7 +151,7 @@ class IsUtf8Error(UserError):
 
 
 def _is_of_single_bytes(encoding: str) -> bool:
-    """Whether every byte is a character in an encoding, so that nothing distinguishes its text from UTF-8."""
+    """Whether an encoding has one byte per character, so that nothing distinguishes its text from UTF-8."""
     return len(bytes(range(256)).decode(encoding, "replace")) == 256
 
 
@@ -180,7 +180,7 @@ class Utf8Check:
         self._decode(block)
 
     def finish(self) -> bool:
-        """Whether all that there was is such."""
+        """Whether all of it is valid UTF-8, and not just ASCII."""
         self._decode(b"", final=True)
         return self._is_valid and not self._is_ascii
 
@@ -225,7 +225,7 @@ class LineCensus:
                         self._sample += line[:_SAMPLE_BYTES] + b"\n"
 
     def finish(self) -> None:
-        """Raise a UserError if there were too many, which says what the file looks like."""
+        """Raise a UserError that says what the file looks like, if there were too many."""
         self._refuse_binary()
         if self._invalid <= MOST_INVALID * self._lines:
             return
@@ -261,7 +261,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _excerpt(sample: bytes, encoding: str) -> str:
-    """The first word that is not ASCII, with those around it: close encodings differ in a few letters."""
+    """The first word that is not ASCII, with those around it: similar encodings differ in a few letters."""
     words = sample.partition(b"\n")[0].decode(encoding, "replace").split()
     place = next((number for number, word in enumerate(words) if not word.isascii()), 0)
     return " ".join(words[max(0, place - 2) : place + 3])[:60]

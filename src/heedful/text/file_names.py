@@ -7,7 +7,7 @@ from typing import Any
 
 
 def take_file_names(data: Any, *names: str) -> None:
-    """Make tuples of strings of the fields of a frozen dataclass that hold files: a string or a path is one file."""
+    """Turn the fields of a frozen dataclass that hold files into tuples of strings: a string or a path is one file."""
     for name in names:
         given = getattr(data, name)
         files = (given,) if isinstance(given, str | Path) else given

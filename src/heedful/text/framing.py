@@ -7,7 +7,7 @@ from heedful.text.special_tokens import SpecialTokens
 
 
 class Framed(NamedTuple):
-    """The ids of one or two texts with special tokens, how many belong to the first, and whether all are there."""
+    """The ids of one or two texts with special tokens, how many belong to the first, and whether some were cut out."""
 
     ids: list[int]
     first_length: int
@@ -58,7 +58,7 @@ class FramedWords(NamedTuple):
 
 
 def frame_words(words: Sequence[Sequence[int]], max_length: int, special: SpecialTokens) -> list[FramedWords]:
-    """Put words, as the subwords of each, between special tokens: in several pieces if they are too many."""
+    """Put words, given as their subwords, between special tokens: in several pieces if they are too many."""
     room = max_length - 2
     pieces: list[FramedWords] = []
     ids: list[int] = []

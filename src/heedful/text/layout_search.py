@@ -24,7 +24,7 @@ _JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 _LINES_LOOKED_AT = 100
 # A label that no text begins with: COARSE:fine of TREC, or __label__name of fastText.
 _LEADING_LABEL = re.compile(r"([A-Za-z_]+:[A-Za-z_]+|__label__\S+)[ \t]+\S")
-# Of the first lines, so many have the columns that words between spaces are known by; others may be broken.
+# The share of the first lines that must have two columns or more to be words between spaces; others may be broken.
 _WORDS_SHARE = 0.9
 
 # The columns of CoNLL-U; the number of a word may be a range, or that of an empty node.
@@ -34,7 +34,7 @@ _CONLLU_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 
 def find_layout(file: CorpusFile, options: RowOptions, wanted: WantedColumns) -> RowLayout:
-    """The layout of a file, by what the user says of it, by its name, and by its first lines."""
+    """The layout of a file, by what the user says about it, by its name, and by its first lines."""
     blocks = file.line_blocks()
     lines = [line.decode("utf-8", "replace") for lines in islice(blocks, 1) for line in lines[:_LINES_LOOKED_AT]]
     lines = [line for line in lines if line.strip()]
@@ -47,7 +47,7 @@ def find_layout(file: CorpusFile, options: RowOptions, wanted: WantedColumns) ->
 
 
 def _without_comments(lines: list[str]) -> list[str]:
-    """Lines of tagged words but those that begin with # and have another number of columns than most."""
+    """Lines of tagged words, except those that begin with # and do not have as many columns as most."""
     rows = [line for line in lines if not line.startswith("#")]
     separator = "\t" if 2 * sum("\t" in line for line in rows) > len(rows) else None
     counted = Counter(len(line.split(separator)) for line in rows)
@@ -160,22 +160,22 @@ class _Search:
         )
 
     def _usual_number_of_words(self) -> int:
-        """Words of most lines, or of the first one if it has as many as any."""
+        """The most frequent number of words per line; of equally frequent ones, that of the earliest line."""
         counted = Counter(len(line.split()) for line in self.lines)
         return counted.most_common(1)[0][0]
 
     def _rows(self, layout: RowLayout) -> list[list[str]]:
-        """The first rows, but a last one of CSV that may be cut."""
+        """The first rows, except a last one of CSV that may be cut."""
         if layout.kind != "csv":
             return [split_cells(line, layout) for line in self.lines]
         try:
             rows = list(csv.reader((line + "\n" for line in self.lines), delimiter=layout.delimiter))
-        except csv.Error:  # a field without an end; reading the file says so
+        except csv.Error:  # a field without an end; reading the file reports it
             rows = [split_cells(line, layout) for line in self.lines]
         return rows[:-1] if len(self.lines) >= _LINES_LOOKED_AT and len(rows) > 1 else rows
 
     def _width(self, layout: RowLayout, first: int, counted: Counter[int]) -> int | None:
-        """Columns that each row is to have: as many as the header or the first row, or as most of the rows."""
+        """Columns that each row must have: as many as the header, or as most of the rows."""
         if layout.takes_rest or layout.cells:
             return layout.cells
         if layout.header and not self.options.are_numbers:
@@ -241,7 +241,7 @@ class _Search:
         return True, tuple(header_names.index(name) for name in names)
 
     def _names_languages(self, first: list[str], layout: RowLayout) -> bool:
-        """Whether the first row, and no other, is nothing but two codes of languages."""
+        """Whether the first row, and no other, is nothing but two language codes."""
         if not self.wanted.are_languages or not _are_languages(first):
             return False
         return not any(_are_languages(split_cells(line, layout)) for line in self.lines[1:])
@@ -259,6 +259,6 @@ class _Search:
 
 
 def _are_languages(cells: list[str]) -> bool:
-    """Whether there are two cells, and each is the code of another language."""
+    """Whether there are two cells, the codes of two different languages."""
     codes = {cell.strip().lower() for cell in cells}
     return len(cells) == len(codes) == 2 and all(map(is_language_code, codes))

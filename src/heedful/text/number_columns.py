@@ -12,7 +12,7 @@ def refuse_number_columns(file: CorpusFile, layout: RowLayout, wanted: WantedCol
     if layout.kind == "json":  # its fields were chosen by their names
         return
     rows = first_rows(file, layout)
-    # The first row may be a header; where every row has its number, one of them is not evidence.
+    # The first row may be a header, and a number in a single other row is not evidence.
     if len(rows) < 3 or max(map(len, rows)) <= wanted.needed:
         return
     columns = by_column(rows[1:])

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 OnWarning = Callable[[str], None]
 
-# A field of CSV with more lines than this is warned of.
+# A field of CSV with more lines than this gets a warning.
 MOST_LINES = 20
-# As many rows of TSV, and as great a share of them, must look like CSV before it is warned of.
+# At least this many rows of TSV, and this share of them, must look like CSV before there is a warning.
 FEWEST_QUOTED = 5
 SMALLEST_SHARE = 0.01
 # A field as writers of CSV put it between quotation marks: those inside it are doubled, and there are some.
@@ -15,7 +15,7 @@ _QUOTED_FIELD = re.compile(rb'(?:^|\t)"[^"\t]*(?:""[^"\t]*)+"(?:\t|$)')
 
 
 class QuotingCensus:
-    """Looks at the rows of a file, and warns of it at its end."""
+    """Looks at the rows of a file, and warns at its end."""
 
     def __init__(self, name: str, on_warning: OnWarning | None) -> None:
         self._name, self._on_warning = name, on_warning
@@ -39,7 +39,7 @@ class QuotingCensus:
         self._quoted += sum(b'""' in line and _QUOTED_FIELD.search(line) is not None for line in lines)
 
     def finish(self) -> None:
-        """Warn of what was found."""
+        """Warn about what was found."""
         if self._on_warning is None:
             return
         if self._long:

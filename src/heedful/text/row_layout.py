@@ -23,7 +23,7 @@ class RowLayout:
     cells: int | None = None
     # Whether the last column takes the rest of its line, spaces and all.
     takes_rest: bool = False
-    # Whether this is CoNLL-U, whose comments, ranges of words (1-2) and empty nodes (1.1) are passed over.
+    # Whether this is CoNLL-U, whose comments, ranges of words (1-2) and empty nodes (1.1) are skipped.
     is_conllu: bool = False
     # Columns of the header, or of most of the first rows: a row with another number of them is left out.
     width: int | None = field(default=None, compare=False)
@@ -36,21 +36,21 @@ class RowLayout:
 
     @property
     def present(self) -> tuple[int | str, ...]:
-        """Those of the columns that the file has."""
+        """Those of the wanted columns that the file has."""
         return tuple(
             place for place in self.columns if isinstance(place, str) or self.width is None or place < self.width
         )
 
     def choices(self) -> dict[str, Any]:
-        """All by which two readings of a file may differ."""
+        """Everything by which two readings of a file may differ."""
         content = asdict(self)
-        # The content of the file says these; what was added later is left out where it changes nothing.
+        # These follow from the content of the file; what was added later is left out where it changes nothing.
         for name in ("width", "stops", "comments", "marked_labels", *(() if self.is_conllu else ("is_conllu",))):
             del content[name]
         return content
 
     def is_usual(self, wanted: WantedColumns) -> bool:
-        """Whether this is TSV without a header, its first columns being those that are wanted."""
+        """Whether this is TSV without a header, whose first columns are the wanted ones."""
         usual = tuple(range(len(wanted.roles)))
         return self == RowLayout(columns=usual)
 
@@ -64,7 +64,7 @@ class RowLayout:
         return f"{kind}{', with a header' if self.header else ''}: {roles}"
 
     def split(self, line: bytes) -> list[bytes]:
-        """The cells of a line of a plain table, all that are wanted and perhaps one that is too many."""
+        """The cells of a line of a plain table, all that are wanted and perhaps one too many."""
         if self.delimiter != " ":
             return line.split(*self._splitting)
         cells = line.split(None, 1) if self.takes_rest else line.split()
@@ -76,7 +76,7 @@ class RowLayout:
         return self.delimiter.encode(), max(most, self.width or 0)
 
     def is_odd(self, cells: Sequence[bytes]) -> bool:
-        """Whether a row has another number of columns than it should, blank ones at its end apart."""
+        """Whether a row has the wrong number of columns, apart from extra blank ones at its end."""
         if self.width is None or len(cells) == self.width:
             return False
         return len(cells) < self.width or any(cell.strip() for cell in cells[self.width :])

@@ -1,4 +1,4 @@
-"""What a user says of the layout of a table file."""
+"""What a user says about the layout of a table file."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ _DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space"
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What a user says of a table file; what is not said is recognised."""
+    """What a user says about a table file; what is not said is recognised."""
 
     columns: str | None = None
     header: bool | None = None
     delimiter: str | None = None
 
     def check(self) -> None:
-        """Raise a UserError for what cannot be meant."""
+        """Raise a UserError for what makes no sense."""
         self.separator()
         names = self.column_names()
         if names is not None and (len(names) < 2 or not all(names) or "0" in names):

@@ -14,7 +14,7 @@ from heedful.text.quoting_census import MOST_LINES, OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
 from heedful.text.text_files import MAX_LINE_BYTES
 
-# Why a row has no cells, beside being blank or over-long.
+# Why a row has no cells, besides being blank or over-long.
 OTHER_COLUMNS = "number of columns"
 NOT_JSON = "not JSON"
 COMMENT = "comment"
@@ -25,7 +25,7 @@ _WORD_NUMBER = re.compile(rb"\d+")
 class TableRow(NamedTuple):
     """The wanted cells of a row, as far as it has them, without line breaks; and the line that it begins on.
 
-    `fault` says why a row is to be left out that has no cells for another reason.
+    `fault` is any other reason why a row has no cells and is to be left out.
     """
 
     line: int
@@ -36,11 +36,11 @@ class TableRow(NamedTuple):
 
 
 def read_rows(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None = None) -> Iterator[TableRow]:
-    """All rows of a file but its header; blank lines are rows without cells.
+    """All rows of a file except its header; blank lines are rows without cells.
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
-    on control characters then make a space. Too many rows with another number of columns are a UserError at the end;
-    quotation marks that may be wrong are warned of there.
+    on control characters then make a space. Too many rows with the wrong number of columns are a UserError at the
+    end, where there are also warnings about quotation marks that may be wrong.
     """
     census = ColumnCensus(file.shown_name, layout)
     quoting = QuotingCensus(file.shown_name, on_warning)
@@ -87,7 +87,7 @@ def _row(number: int, cells: list[bytes], layout: RowLayout, census: ColumnCensu
         chosen.append(cells[column])
     odd = layout.is_odd(cells) and not over_long
     census.look(number, cells, odd)
-    # A row that lacks what is needed is known by that.
+    # A row that lacks a needed column is left out for that instead.
     return (
         TableRow(number, [], fault=OTHER_COLUMNS)
         if odd and len(chosen) >= 2
@@ -146,7 +146,7 @@ def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
 
 
 def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[TableRow]:
-    """The row of an object; of one that holds lists, as sentences of words and tags do, a row per place and a blank."""
+    """The row of an object; for one that holds lists, like sentences of words and tags, a row per place and a blank."""
     try:
         content = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
@@ -170,7 +170,7 @@ def _value(content: Any, name: str) -> Any:
 
 
 def cells_of_object(line: str, names: Sequence[str]) -> list[str]:
-    """What a line with a JSON object holds under some names, each as text; none if it is no JSON."""
+    """What a line with a JSON object holds under some names, each as text; none if it is not JSON."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):

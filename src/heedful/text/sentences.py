@@ -9,7 +9,7 @@ Span = tuple[int, int]
 # Half a surrogate pair is not a character: the library would refuse the text.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 # A number that may begin a sentence. In some languages the splitter takes any full stop before a number for that of an
-# abbreviation ("Nr. 3"). After a word of four letters or more it reads a word in place of the number, and knows better.
+# abbreviation ("Nr. 3"). After a word of four letters or more it gets a word in place of the number, and knows better.
 _NUMBER = re.compile(r"(?:(?:(?<=[^\W\d_]{4}\.)|(?<=[!?]))(?=\s)|(?<=[。！？]))(\s*)(\d+)(?=\s*[^\W\d_])")
 # Common words, of English and German, that the splitter takes for abbreviations (of Maine, number, Michigan ...).
 _COMMON_WORD = re.compile(r"(?<![^\W\d_])(?i:me|no|ok|ill|art|may|miss|fed|id|mich|mag|bart)(?=\.\s+[^\W\da-zß-ÿ_])")
@@ -19,13 +19,13 @@ _INITIAL = re.compile(r"(?:^|\s)[^\W\d_a-z]\.$")
 # The number of an item in a list belongs to what follows it.
 _ITEM = re.compile(r"^[(\[]?(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)\]]+$")
 _WORD_CHARACTER = re.compile(r"[^\W_]")
-# The splitter cuts right after a full stop; what closes there, tags, bold type, pictures, belongs to the sentence.
+# The splitter cuts right after a full stop; closing signs, tags, bold type and pictures there belong to the sentence.
 _LEADING_CLOSER = re.compile(
     r"(?:[)\]}”’»›]+|\*{2,}|_{2,}|(?:</[A-Za-z]+>)+|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+)(?=\s|$)"
 )
-# Text is looked at in stretches of this many characters: some patterns take a time that grows with the square.
+# Text is looked at in stretches of this many characters: some patterns take quadratic time.
 _STRETCH = 4000
-# Ends that the splitter passes over: an ellipsis or several signs, or brackets, quotes, stars or tags after them.
+# Ends that the splitter misses: an ellipsis or several signs, or brackets, quotes, stars or tags after them.
 _CLOSING = r"(?:[)\]}\"'”’»›*_]|</[A-Za-z]+>)"
 _OPENING = r"(?:[(\[{\"'“„‘«‹*_]|<[A-Za-z]+>)*"
 _CLEAR_END = re.compile(rf"(?:(?:…|[.!?]{{2,}}){_CLOSING}*|[.!?]{_CLOSING}+)\s+(?={_OPENING}[^\W_a-z])")
@@ -41,7 +41,7 @@ def sentence_spans(text: str, language: str | None = None) -> list[Span]:
     """
     spans: list[Span] = []
     start = 0
-    goes_on = False  # whether the last sentence does, beyond the stretch in which it began
+    goes_on = False  # whether the last sentence does so beyond the stretch in which it began
     while start < len(text):
         end = min(start + _STRETCH, len(text))
         if end < len(text):  # no word is cut in two

@@ -1,6 +1,6 @@
-"""A vocabulary of its own for each sentence: the tokens that are frequent anyway, and those that its words call for.
+"""A separate vocabulary for each sentence: the tokens that are frequent anyway, and those that its words call for.
 
-The output layer then has a fraction of its work. What a sentence may use depends on its own source alone.
+The output layer then does a fraction of its work. What a sentence may use depends on its own source alone.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _tokenizer_of(folder: Path) -> bytes | None:
 
 
 def _check_seal(folder: Path) -> None:
-    """Raise a UserError if the file is not as it was written, or was written for another tokenizer."""
+    """Raise an error if the file is not as it was written, or was written for another tokenizer."""
     from safetensors import safe_open
 
     path = folder / FILE

@@ -19,9 +19,9 @@ STANDARD_INPUT = "-"
 _Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
 
 # A longer line is cut while it is read, so that one huge line cannot fill the memory. What the reader
-# gives is then one byte longer than this, by which the cleaning rules know it.
+# gives is then one byte longer than this, by which the cleaning rules recognise it.
 MAX_LINE_BYTES = 65_536
-# A line that is longer than this is not cut but refused: it may never end, as that of /dev/zero.
+# A line that is longer than this is not cut but refused: it may never end, like that of /dev/zero.
 LONGEST_LINE_BYTES = 64 << 20
 
 _BLOCK_BYTES = 1 << 19
@@ -46,7 +46,7 @@ _OTHER_ENDINGS = (
 _LANGUAGES = frozenset(_TWO_LETTER_CODES.split())
 _NOT_LANGUAGES = frozenset(_OTHER_ENDINGS.split())
 _LANGUAGE = re.compile(r"([a-z]{2,3})([_-][A-Z][a-z]{3})?([_-]([A-Z]{2}|[0-9]{3}))?")
-# Say nothing about the language.
+# Endings that say nothing about the language.
 _NEUTRAL_ENDINGS = frozenset({"gz", "xz", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "text", "raw"})
 
 
@@ -74,7 +74,7 @@ def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | 
     """Consecutive lines of a file in non-empty lists of bounded size, as UTF-8, without their line ends.
 
     Only a newline, with an optional carriage return before it, ends a line; the last line may lack it. A
-    byte order mark at the start of the file is taken off; a line over MAX_LINE_BYTES is cut one byte later, and one
+    byte order mark at the start of the file is removed; a line over MAX_LINE_BYTES is cut one byte later, and one
     over LONGEST_LINE_BYTES is a UserError.
     Errors call the file by `name`.
     """
@@ -93,7 +93,7 @@ def read_line_blocks(path: str | Path, encoding: str | None = None, name: str | 
 
 
 def _refusing_endless(blocks: Iterable[bytes], name: str | Path, whole: bool = False) -> Iterator[bytes]:
-    """The same bytes; a line without an end is a UserError, or NULs without an end in a text that needs no lines."""
+    """The same bytes; a line without end is a UserError, or NULs without end in a text that needs no lines."""
     line, size = 1, 0
     for block in blocks:
         ended = len(block.rstrip(b"\0")) if whole else block.rfind(b"\n") + 1
@@ -136,7 +136,7 @@ def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
 
 
 def read_raw_blocks(path: str | Path) -> Iterator[bytes]:
-    """The bytes of a file as they lie on the disk, packed or not."""
+    """The bytes of a file as they are on the disk, packed or not."""
     try:
         with Path(path).open("rb") as stream:
             while block := stream.read(_BLOCK_BYTES):
@@ -151,7 +151,7 @@ def _unreadable(path: str | Path, error: OSError) -> UserError:
 
 @contextmanager
 def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
-    """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so that it may be a pipe."""
+    """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so it may be a pipe."""
     with path.open("rb") as stream:
         start = stream.peek(max(map(len, PACKED_BEGINNINGS.values())))
         if not start.startswith(PACKED_BEGINNINGS.get(path.suffix, b"")):
@@ -172,7 +172,7 @@ def can_be_read_once_only(file: str) -> bool:
 
 
 def spool(file: str, destination: Path, whole: bool = False) -> None:
-    """Copy standard input or a pipe into a file; lines without an end are refused, but not in a `whole` text."""
+    """Copy standard input or a pipe into a file; lines without end are refused, except in a `whole` text."""
     name = "standard input" if file == STANDARD_INPUT else file
     try:
         source = nullcontext(sys.stdin.buffer) if file == STANDARD_INPUT else Path(file).open("rb")  # noqa: SIM115
@@ -205,7 +205,7 @@ def _last_telling_part(name: str | Path) -> str:
         endings.pop()
     if endings:
         return endings[-1]
-    # A stem is free text (big.gz), so that only the well-known codes of two letters count there (en.txt).
+    # A stem is free text (big.gz), so only the well-known codes of two letters count there (en.txt).
     return stem if stem in _LANGUAGES else ""
 
 

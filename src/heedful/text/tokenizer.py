@@ -16,7 +16,7 @@ from heedful.files import write_file
 from heedful.text.special_tokens import END, PAD, START, SpecialTokens
 from heedful.weights_seal import checksum_of
 
-# None of the brackets is in the alphabet of byte-level subwords, so that no text can become one of these.
+# None of the brackets is in the alphabet of byte-level subwords, so no text can become one of these.
 SPECIAL_TOKENS = ("⟨pad⟩", "⟨start⟩", "⟨end⟩")
 MASK_TOKEN, UNKNOWN_TOKEN = "⟨mask⟩", "⟨unknown⟩"
 
@@ -65,13 +65,13 @@ class Tokenizer:
         self.vocabulary_size = len(vocabulary)
         self.largest_id = max(vocabulary.values(), default=-1)
         self.special_tokens = special_tokens
-        # Not by the whole as text: if one token has a huge id, that takes all memory.
+        # Not by writing out the whole: if one token has a huge id, that takes all memory.
         parts = (engine.normalizer, engine.pre_tokenizer, engine.post_processor, engine.decoder)
         self._byte_level = any(b"ByteLevel" in part.__getstate__() for part in parts if part is not None)
         # A vocabulary of characters is looked up directly, which is fifty times as fast.
         direct = special_tokens.unknown is not None and _is_of_characters(engine)
         self._characters: dict[str, int] = vocabulary if direct else {}
-        # What tokens stand for, as far as it has been asked: every translation tells of each of its own.
+        # What tokens stand for, as far as it was asked for: every translation gives the text of each of its tokens.
         self._texts: dict[int, str] = {}
 
     @property
@@ -194,7 +194,7 @@ class Tokenizer:
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of subword ids; special tokens are passed over, bytes that are not UTF-8 become U+FFFD."""
+        """The text of subword ids; special tokens are skipped, bytes that are not UTF-8 become U+FFFD."""
         special = self.special_tokens.ids
         text: str = self._engine.decode([i for i in ids if i not in special], skip_special_tokens=False)
         return text
@@ -208,7 +208,7 @@ class Tokenizer:
         return str(self._engine.id_to_token(token))
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes that one subword stands for; a byte-level one may hold a part of a character only."""
+        """The bytes that one subword stands for; a byte-level one may hold only a part of a character."""
         name = self._engine.id_to_token(token) or ""
         if self._byte_level and all(sign in _BYTE_OF_SIGN for sign in name):
             return bytes(_BYTE_OF_SIGN[sign] for sign in name)

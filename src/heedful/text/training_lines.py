@@ -43,7 +43,7 @@ class TrainingLines:
 def measure_lines(
     lengths: npt.NDArray[np.integer], text_of: Callable[[int], str], language: str | None
 ) -> TrainingLines:
-    """Measure the lines of a training: the subwords of all, and the sentences of some that are evenly spread."""
+    """Measure the lines of a training: the subwords of all, and the sentences of some, evenly spread."""
     import numpy as np
 
     count = len(lengths)

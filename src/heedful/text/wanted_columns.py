@@ -1,14 +1,14 @@
-"""The columns that a task reads of a table file, and what headers usually call them."""
+"""The columns that a task reads from a table file, and what headers usually call them."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 
 class WantedColumns(NamedTuple):
-    """The columns that a task reads, in order: how each is called, and its usual names in headers.
+    """The columns that a task reads, in order: what each is called, and its usual names in headers.
 
-    `needed` of them must be there. `spaces` says how a line without tabs may be read: as words, or as a label that
-    a text follows. `are_languages` says that a header may name the two by codes of languages;
+    `needed` of them must be there. `spaces` says how a line without tabs may be read: as words, or as a label
+    and a text after it. `are_languages` says that a header may name the two by language codes;
     `may_be_numbers` are the roles whose cells may all be numbers though there are other columns.
     """
 

@@ -30,7 +30,7 @@ def read_texts(pattern: str, remark: Remark, encoding: str | None = None) -> lis
 def _lines(file: CorpusFile, remark: Remark) -> list[str]:
     path = file.path
     texts = []
-    blocks = list(file.line_blocks())  # all, so that a file is refused before remarks
+    blocks = list(file.line_blocks())  # all, so that a bad file is refused before any remark
     for number, line in enumerate((line for lines in blocks for line in lines), 1):
         if len(line) > MAX_LINE_BYTES:
             raise UserError(f"line {number} of {path} is longer than {MAX_LINE_BYTES:,} bytes: split it")

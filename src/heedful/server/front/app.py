@@ -48,7 +48,7 @@ ROUTES = (service_routes, translate_routes, text_routes, declared_routes, openai
 
 
 def build_app(pool: WorkerPool) -> Guard:
-    """The application, on workers that run."""
+    """The application, on top of running workers."""
     app = FastAPI(
         title="heedful",
         version=heedful.__version__,
@@ -67,7 +67,7 @@ def build_app(pool: WorkerPool) -> Guard:
     app.add_exception_handler(Exception, _broken)
     app.openapi = lambda: describe(app, pool)  # type: ignore[method-assign]
     routes = [route for module in ROUTES for route in module.router.routes]
-    # Inside what answers faults, and before what finds routes.
+    # Inside the handling of faults, and before routes are looked up.
     app.add_middleware(Shortcut, routes=routes, desk=desk)
     posts = {route.path for route in routes if "POST" in route.methods}
     return Guard(app, pool.settings, app.state.metrics, posts)

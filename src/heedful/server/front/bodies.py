@@ -1,4 +1,4 @@
-"""Reading bodies: how much there may be, of whom, how fast it must come, and of how many values it may consist."""
+"""Reading bodies: how large they may be, in all and per client, how fast they must come, how many values they have."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from starlette.types import Receive
 from heedful.server.front.errors import BUSY, INVALID, SLOW_BODY, TOO_LARGE, ApiError, try_again
 from heedful.server.settings import Limits
 
-# Bodies that are held at a time, in the size of the largest that there may be: in all, of one client, and of all those
-# together who have not shown their key.
+# How much is held at a time, in units of the largest body allowed: in all, for one client, and for all clients together
+# that have not shown a key.
 LARGEST_BODIES, OF_ONE_CLIENT, OF_STRANGERS = 16, 4, 2
 STRANGERS = "strangers"
-# Seconds in which something more of a body must come.
+# Seconds within which more of a body must come.
 STALL_SECONDS = 10.0
-# Values of JSON in a body: to take apart millions of them, the server would answer nobody for seconds.
+# JSON values in a body: while it parsed millions of them, the server would answer nobody for seconds.
 MOST_VALUES = 2**17
-# Digits of a length that is worth looking at.
+# Digits of a declared length that is worth parsing.
 MOST_DIGITS = 18
 
 
 class Bodies:
-    """The bodies that are held at present, in bytes by client."""
+    """The bodies held at present, in bytes per client."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -33,7 +33,7 @@ class Bodies:
 
     @contextmanager
     def body(self, client: str) -> Iterator[Body]:
-        """A body of a client, which is let go at the end."""
+        """A body from a client, which is released at the end."""
         body = Body(self, client)
         try:
             yield body
@@ -43,7 +43,7 @@ class Bodies:
                 del self.held[client]
 
     def take(self, client: str, size: int) -> None:
-        """Count some bytes of a client, if there is room for them."""
+        """Count some more bytes from a client, if there is room for them."""
         self.held[client] += size
         share = OF_STRANGERS if client == STRANGERS else OF_ONE_CLIENT
         if self.held[client] > share * self.limits.body_bytes:
@@ -53,14 +53,14 @@ class Bodies:
 
 
 class Body:
-    """What has come of a body."""
+    """What has arrived of a body."""
 
     def __init__(self, bodies: Bodies, client: str) -> None:
         self.bodies, self.client, self.limits = bodies, client, bodies.limits
         self.size = 0
 
     async def read(self, receive: Receive, declared: bytes, is_json: bool) -> bytes | None:
-        """The whole body, or None if the client goes; one that is too large is not read to its end."""
+        """The whole body, or None if the client goes away; one that is too large is not read to its end."""
         size = declared.lstrip(b"0")
         if size.isdigit() and (len(size) > MOST_DIGITS or int(size) > self.limits.body_bytes):
             raise self._too_large()
@@ -94,18 +94,18 @@ class Body:
 
 
 class ValueCounter:
-    """Counts the values of JSON as it comes, from the commas and brackets outside of strings."""
+    """Counts the values of JSON as it arrives, by the commas and opening brackets outside strings."""
 
     def __init__(self) -> None:
         self.values, self.in_string, self.escape = 0, False, b""
 
     def take(self, part: bytes) -> None:
-        """Look at some bytes more; too many values are an error."""
+        """Look at some more bytes; too many values are an error."""
         part = self.escape + part
         self.escape = b""
         if b"\\" in part:
             part = part.replace(b"\\\\", b"")
-            if part.endswith(b"\\"):  # what it stands before comes with the next part
+            if part.endswith(b"\\"):  # what it escapes comes with the next part
                 part, self.escape = part[:-1], b"\\"
             part = part.replace(b'\\"', b"")
         pieces = part.split(b'"')

@@ -12,16 +12,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from heedful.server.front.errors import UNAVAILABLE, ApiError
 from heedful.server.settings import Limits
 
-# Seconds from the first byte of a request (or from the beginning of all) to the end of its head.
+# Seconds from the first byte of a request (or from the beginning of the connection) to the end of its head.
 PATIENCE = 20.0
-# Bytes of an answer that a client must read in a second, besides the seconds that every request has.
+# Bytes of an answer that a client must read per second, on top of the seconds that every request has.
 SLOWEST_READING = 2**16
 
 
 class Connection(H11Protocol):
-    """The protocol of uvicorn, which by itself waits for ever: silent clients would use up all sockets and memory.
+    """The protocol of uvicorn, which by itself waits forever: silent clients would use up all sockets and memory.
 
-    It is the one in Python, which limits the size of heads.
+    It is the pure Python one, which limits the size of heads.
     """
 
     limits = Limits()
@@ -37,7 +37,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait."""
         super().connection_made(transport)
-        # Whatever is not read counts, so that each answer has its deadline.
+        # Anything unread counts, so each answer has its deadline.
         transport.set_write_buffer_limits(high=0)
         self._idle_since = self.loop.time()
         self._wait()
@@ -45,7 +45,7 @@ class Connection(H11Protocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes of a head, or of a body, for which there is another limit."""
+        """Take some bytes of a head, or of a body, which has a limit of its own."""
         super().data_received(data)
         self._wait()
 
@@ -54,24 +54,24 @@ class Connection(H11Protocol):
         return False
 
     def on_response_complete(self) -> None:
-        """Note since when nothing is asked."""
+        """Note since when the connection has been idle."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as the answer comes: it may take its time, but not for ever."""
+        """The client does not read as fast as the answer comes: it may take its time, but not forever."""
         super().pause_writing()
         if self._aborting is None:
             seconds = self.limits.seconds + self.transport.get_write_buffer_size() / SLOWEST_READING
             self._aborting = self.loop.call_later(seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has read all that there was."""
+        """The client has read everything so far."""
         self._stop("_aborting")
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self._stop("_closing")
         self._stop("_aborting")
         super().connection_lost(exc)
@@ -93,7 +93,7 @@ class Connection(H11Protocol):
             setattr(self, timer, None)
 
     def _make_room(self) -> None:
-        """Close a connection that has no request, the oldest of the client that has the most; or else this one."""
+        """Close an idle connection, the longest idle of the client that has the most; or else this one."""
         others = [each for each in self.connections if each is not self and isinstance(each, Connection)]
         idle = [each for each in others if each._idle and not each.transport.is_closing()]
         number = Counter(_address(each) for each in others)

@@ -22,7 +22,7 @@ ANSWERS: dict[Gives, Any] = {"text": TextAnswer, "label": ClassifyAnswer, "spans
 
 
 def _route(verb: Verb) -> Callable[..., Awaitable[Response]]:
-    """What answers requests for a verb."""
+    """The function that answers requests for a verb."""
     request: Any = create_model(
         f"{verb.name.title().replace('_', '')}Request",
         __base__=Strict,

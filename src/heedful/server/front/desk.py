@@ -20,7 +20,7 @@ from heedful.tasks.registry import all_verbs
 
 
 class Desk:
-    """Where routes hand in what their clients want."""
+    """Where routes hand in the requests of their clients."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.pool, self.limits = pool, pool.limits
@@ -67,7 +67,7 @@ async def desk(request: Request) -> Desk:
     return found
 
 
-# What a route declares to be given the desk.
+# A route gets the desk through a parameter of this type.
 TheDesk = Annotated[Desk, Depends(desk)]
 
 
@@ -78,7 +78,7 @@ def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None
 
 
 def errors(*statuses: int, model: Any = ErrorAnswer) -> dict[int | str, dict[str, Any]]:
-    """The description of errors, for routes that may answer with these besides those that all have."""
+    """The description of a route's errors: those that all routes have, and these."""
     common = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
     return {status: {"model": model, "description": KINDS[status].meaning} for status in (*common, *statuses)}
 

@@ -1,4 +1,4 @@
-"""Errors that clients see, as JSON with a status of HTTP, and the name of a request that a fault is found by."""
+"""Errors that clients see, as JSON with an HTTP status, and the name of a request, by which a fault is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of error: its status, its name, and when it comes about."""
+    """A kind of error: its status, its name, and when it occurs."""
 
     status: int
     name: str
@@ -23,7 +23,7 @@ KINDS: dict[int, Kind] = {}
 
 
 def _kind(status: int, name: str, meaning: str) -> Kind:
-    """A kind that is listed among all."""
+    """Make a kind of error, and enter it in `KINDS`."""
     KINDS[status] = Kind(status, name, meaning)
     return KINDS[status]
 
@@ -42,7 +42,7 @@ BROKEN = _kind(500, "internal_error", "A fault of the server's.")
 UNAVAILABLE = _kind(503, "unavailable", "The server is shutting down, or lost the worker: try again.")
 TIMEOUT = _kind(504, "timeout", "The answer was not there in time.")
 
-# Characters of a message, which may name what a client sent.
+# Characters of a message, which may quote what a client sent.
 LONGEST_MESSAGE = 2000
 
 
@@ -64,31 +64,31 @@ class ApiError(Exception):
 
 
 def misfits(errors: Sequence[Any], skip: int = 0) -> str:
-    """The first few things that do not fit, and where, without the first parts of each place; not what was sent."""
+    """The first few things that do not fit, and where, less the first `skip` parts of each place; not what was sent."""
     found = [f"{_place(each['loc'][skip:])}: {each['msg']}" for each in errors[:5]]
     return "; ".join(dict.fromkeys(found))
 
 
 def _place(location: Iterable[str | int]) -> str:
-    """Where in the body: names and numbers; which of several forms was tried tells nobody anything."""
+    """Where in the body: names and numbers; which of several forms was tried helps nobody."""
     parts = [str(part) for part in location if isinstance(part, int) or part.isidentifier()]
     names = [part for part in parts if part[:1].islower() or part.isdigit()]
     return ".".join(part for part in names if part not in ("str", "int")) or "body"
 
 
-# The name of the request that the running task answers, by which its answer and the lines of the log find each other.
+# The name of the request that the running task answers; it links the answer with the lines of the log.
 REQUEST: ContextVar[str] = ContextVar("request", default="")
 
 
 def name_request() -> str:
-    """Give the request that this task begins to answer a name."""
+    """Name the request that this task begins to answer."""
     name = secrets.token_hex(6)
     REQUEST.set(name)
     return name
 
 
 def broken(message: str) -> ApiError:
-    """The answer to a request that failed by a fault, with the name that it has in the log."""
+    """The answer to a request that failed through a fault, with its name in the log."""
     return ApiError(BROKEN, f"{message} (request {REQUEST.get()})")
 
 

@@ -22,7 +22,7 @@ def event(data: Any, name: str | None = None) -> bytes:
 
 
 class EventStream(Response):
-    """Sends events as they come; when the client goes, so does whoever makes them."""
+    """Sends events as they come; when the client goes away, their source is closed."""
 
     media_type = MEDIA_TYPE
 

@@ -1,4 +1,4 @@
-"""What every request passes: host, key, limits of its body, and the end of all work when its client is gone."""
+"""What every request passes: checks of host, key and body, and the end of all work when its client is gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.server.front.metrics import Metrics
 from heedful.server.front.outgoing import Outgoing
 from heedful.server.settings import ServerSettings
 
-# What anyone may see: the page, which asks for the key, and what tells nothing of the models' work.
+# What anyone may see: the page, which asks for the key, and what reveals nothing of the models' work.
 OPEN_PATHS = ("/", "/healthz", "/openapi.json", "/languages")
 # LibreTranslate's clients send their key in the body, where `libretranslate.py` looks for it.
 KEY_IN_BODY = "/translate"
@@ -24,7 +24,7 @@ FORM = b"application/x-www-form-urlencoded"
 
 
 class Guard:
-    """Stands before the application, which takes bodies at the paths `posts`, and nowhere else."""
+    """Stands in front of the application, which takes bodies at the paths in `posts`, and nowhere else."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, posts: Container[str]) -> None:
         self.app, self.metrics, self.posts = app, metrics, posts
@@ -39,7 +39,7 @@ class Guard:
         begin, headers = time.perf_counter(), dict(scope["headers"])
         unread = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
         outgoing = Outgoing(name_request(), receive, send, unread)
-        if scope.get("method") == "HEAD":  # the server leaves the body away
+        if scope.get("method") == "HEAD":  # the server leaves out the body
             scope = {**scope, "method": "GET"}
         try:
             if b"transfer-encoding" in headers and b"content-length" in headers:  # RFC 9112, section 6.1
@@ -59,7 +59,7 @@ class Guard:
             self.metrics.observe(route, outgoing.status, time.perf_counter() - begin)
 
     def _client(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        """Who sent a request, by key or else by address; without the right key it is refused, unless all may ask."""
+        """Who sent a request, by key or else by address; without the right key it is refused, unless anyone may ask."""
         key, path = key_in(headers), scope["path"]
         authorized = self.keys.accept(key)
         scope.setdefault("state", {})["authorized"] = authorized

@@ -1,4 +1,4 @@
-"""Who is meant by a request, and whose page sent it: browsers must not be talked into using somebody's server."""
+"""Which host a request is for, and whose page sent it: browsers must not be tricked into using somebody's server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heedful.config import shown
 from heedful.server.front.errors import BAD_REQUEST, FORBIDDEN, ApiError
 
 ANY = "*"
-# A name or an address, that of version 6 in brackets, and a port or none (RFC 9110, section 7.2).
+# A name or an address, with brackets for IPv6, and an optional port (RFC 9110, section 7.2).
 HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._~-]+))(?::([0-9]{0,5}))?", re.ASCII | re.IGNORECASE)
 USUAL_PORTS = {"http": 80, "https": 443}
 
@@ -25,7 +25,7 @@ class HostAndPort(NamedTuple):
 
 
 def host_and_port(text: str) -> HostAndPort | None:
-    """The parts of a host as headers have it; None of what is not one."""
+    """The parts of a host as headers have it; None if it is not one."""
     found = HOST.fullmatch(text)
     if not found:
         return None
@@ -33,7 +33,7 @@ def host_and_port(text: str) -> HostAndPort | None:
 
 
 class Hosts:
-    """The names that clients may use for the server, which listens at `address`; `names` are those of the operator."""
+    """The names that clients may use for the server, which listens at `address`; the operator adds `names`."""
 
     def __init__(self, address: str, names: tuple[str, ...] = ()) -> None:
         self.named = {_bare(name) for name in names}
@@ -44,7 +44,7 @@ class Hosts:
             self.local |= {own, f"{own.partition('.')[0]}.local"}
 
     def check(self, method: str, headers: Mapping[bytes, bytes]) -> None:
-        """Refuse a request for another server (a name that was made to lead here), or of another site's page."""
+        """Refuse a request for another server (a name that was made to lead here), or from another site's page."""
         given = headers.get(b"host", b"").decode("latin-1")
         host = host_and_port(given)
         if given and host is None:
@@ -57,7 +57,7 @@ class Hosts:
         origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site", b"").decode("latin-1")
         if origin is None:
             foreign = site == "cross-site" and method not in ("GET", "HEAD")
-        elif origin == b"null":  # a page of this server may be told to hide where it comes from
+        elif origin == b"null":  # a page of this server may be told to hide its origin
             foreign = site not in ("same-origin", "none")
         else:
             foreign = not self._is_same(origin.decode("latin-1"), host)
@@ -97,6 +97,6 @@ def is_loopback(address: str) -> bool:
 
 
 def _bare(host: str) -> str:
-    """A host that an operator names, without its port."""
+    """A host as the operator gives it, without its port."""
     found = host_and_port(host.strip())
     return found.name if found else host.strip().lower().strip("[]")

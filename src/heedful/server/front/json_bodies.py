@@ -1,4 +1,4 @@
-"""Bodies of JSON, read strictly: what programs could read in different ways, and what is not text, is refused."""
+"""JSON bodies, read strictly: what programs could read in different ways, and what is not text, is refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class JsonRoute(APIRoute):
     """A route that takes JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request."""
+        """The function that answers a request."""
         answer = super().get_route_handler()
 
         async def read_strictly(request: Request) -> Response:

@@ -10,7 +10,7 @@ from heedful.server.front.errors import UNAUTHORIZED, ApiError
 
 
 class Keys:
-    """The API keys, compared in a time that does not tell how much of a guess was right."""
+    """The API keys, compared in a time that does not reveal how much of a guess was right."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.digests = [_digest(key) for key in keys]
@@ -27,7 +27,7 @@ def _digest(text: str) -> bytes:
 
 
 def key_in(headers: Mapping[bytes, bytes]) -> str:
-    """The key that a request bears, or an empty one."""
+    """The key that a request carries, or an empty one."""
     given = headers.get(b"x-api-key", b"").decode("utf-8", "surrogateescape")
     scheme, _, token = headers.get(b"authorization", b"").decode("utf-8", "surrogateescape").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else given

@@ -26,12 +26,12 @@ from heedful.server.messages import ModelCard
 
 router = APIRouter(tags=["LibreTranslate"])
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
-# A form is taken apart before its texts can be counted.
+# A form is parsed before its texts can be counted.
 MOST_FORM_FIELDS = 2**16
-# Where a body may have its key, and how often that is looked for.
+# Where a body may have its key, and how many such places are tried.
 KEY = re.compile(rb'"api_key"\s*:\s*(?P<json>"(?:[^"\\]|\\.){0,1000}")|(?:^|&)api_key=(?P<form>[^&]{0,3000})')
 MOST_GUESSES = 4
-# A mark, in whose place the description of a running server has its languages.
+# A mark that the description of a running server replaces with its languages.
 LANGUAGES = "x-languages"
 
 # English names of languages, by the codes of ISO 639.
@@ -110,7 +110,7 @@ async def translate(request: Request, desk: TheDesk) -> Response:
         body = await _checked_body(request, Keys(desk.pool.settings.keys))
         texts = listed(body.q, desk.limits)
         model = _model(language_pairs(desk.pool.models.values()), body.source, body.target)
-        # Never a wider beam: the best translation is to be the same, however many others are asked for.
+        # Never a wider beam: the best translation must be the same, however many others are asked for.
         nbest = min(1 + body.alternatives, DEFAULT_BEAM)
         options = {"beam": DEFAULT_BEAM, "nbest": nbest, "prefix": "", "alignment": False, "split": "auto"}
         answer = await desk.run(model, "translate", texts, **options)
@@ -132,7 +132,7 @@ def _refusal(error: ApiError) -> Response:
 async def _checked_body(request: Request, keys: Keys) -> LibreRequest:
     """The body of a request whose key is right."""
     content_type, content = request.headers.get("content-type", ""), await request.body()
-    # Whoever has no key is not to make the server take anything apart.
+    # Nobody without a key may make the server parse anything.
     if not request.state.authorized and not any(map(keys.accept, _possible_keys(content))):
         raise unauthorized()
     body = await parsed(partial(_body, content_type), content)
@@ -173,7 +173,7 @@ def _body(content_type: str, body: bytes) -> LibreRequest:
 
 
 def language_pairs(models: Iterable[ModelCard]) -> dict[tuple[str, str], str]:
-    """Source and target language -> the first model that translates so."""
+    """Source and target language -> the first model that translates between them."""
     pairs: dict[tuple[str, str], str] = {}
     for card in models:
         if "translate" in card.verbs and card.source_language and card.target_language:

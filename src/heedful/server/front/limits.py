@@ -1,4 +1,4 @@
-"""The limits of texts, checked after a request's form."""
+"""The limits on texts, checked after the form of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heedful.server.settings import Limits
 
 
 def listed(texts: Any, limits: Limits) -> list[Any]:
-    """One text or several, as a list that is not too long, of texts that are not."""
+    """One text or several, as a list; an error if the list or a text is too long."""
     several = texts if isinstance(texts, list) else [texts]
     if len(several) > limits.texts:
         raise ApiError(INVALID, f"{len(several)} texts in one request: the server takes {limits.texts}")
@@ -27,7 +27,7 @@ def check_length(texts: Iterable[str], limits: Limits) -> None:
 
 
 def check_tokens(tokens: int | None, default: int, limits: Limits) -> int:
-    """How many tokens to generate; more than the server is set up for are refused."""
+    """How many tokens to generate; more than the server allows are refused."""
     if tokens is not None and tokens > limits.tokens:
         raise ApiError(INVALID, f"max_tokens is {tokens}: the server generates {limits.tokens} at most")
     return tokens or min(default, limits.tokens)

@@ -10,7 +10,7 @@ from heedful.decoding.options import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE
 from heedful.server.front.schemas import WHOLE, Remarks, Strict, Text, model_name
 from heedful.server.front.text_schemas import BY_IMAGE, OF_IMAGE, OF_TEXT, ImageData, Resolution
 
-# Names of attention layers, and heads, are far fewer.
+# Names of attention layers are far shorter, and heads far fewer.
 LONGEST_NAME, MOST_HEADS = 100, 10_000
 
 

@@ -1,4 +1,4 @@
-"""How many files the process may have open, which every connection to a client is one of."""
+"""How many files the process may have open; every connection to a client is one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.server.settings import ServerSettings
 
-# Connections that are taken in one turn of the event loop; a few turns pass until they are counted.
+# Connections that are accepted in one turn of the event loop; a few turns pass until they are counted.
 ACCEPTED_AT_ONCE = 4
-# Files that the process has open besides connections to clients: its own, with those few, and a worker's.
+# Files that the process has open besides client connections: its own, including those few, and those of each worker.
 OWN_FILES, WORKER_FILES = 32, 3
-# Seconds between two lines of the log on connections that could not be taken.
+# Seconds between two lines of the log about connections that could not be accepted.
 PAUSE = 60.0
 
 
 def connections_that_fit(settings: ServerSettings) -> int:
-    """The connections that are wanted, or as many as there may be open files for, which is said."""
+    """The number of connections wanted, or as many as open files allow, which is then reported."""
     wanted = settings.limits.connections
     others = OWN_FILES + WORKER_FILES * (settings.workers or available_cores())
     files = _allow_files(wanted + others)
@@ -41,7 +41,7 @@ def connections_that_fit(settings: ServerSettings) -> int:
 
 
 def _allow_files(wanted: int) -> int | None:
-    """Let the process open so many files, if it may; how many it may open, or None if there is no limit."""
+    """Let the process open that many files, if it may; returns how many it may open, or None if there is no limit."""
     if sys.platform == "win32":
         return None
     import resource
@@ -53,20 +53,20 @@ def _allow_files(wanted: int) -> int | None:
         raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
-        except (ValueError, OSError):  # some systems have another limit besides
+        except (ValueError, OSError):  # some systems have a second limit
             return soft
         return raised
     return soft
 
 
 class AcceptFailures:
-    """Handles what an event loop reports: that a connection could not be taken is a line now and then."""
+    """Handles what an event loop reports: connections that could not be accepted are logged now and then."""
 
     def __init__(self) -> None:
         self.told = -PAUSE
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Take a report; all others are for the loop itself."""
+        """Take a report; the loop itself handles all others."""
         error = context.get("exception")
         if "socket" not in context or not isinstance(error, OSError):
             loop.default_exception_handler(context)

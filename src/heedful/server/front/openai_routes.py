@@ -62,7 +62,7 @@ async def completions(body: CompletionRequest, desk: TheDesk) -> Response:
         "temperature": 1.0 if body.temperature is None else body.temperature,
         "top_k": None,
         "top_p": body.top_p,
-        # Without a seed other text is expected each time.
+        # Without a seed, clients expect different text each time.
         "seed": uuid.uuid4().int & LARGEST_SEED if body.seed is None else body.seed,
         "samples": body.n or 1,
         "stop": tuple(each for each in stop if each),

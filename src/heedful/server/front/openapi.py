@@ -11,7 +11,7 @@ from heedful.server.front.libretranslate import LANGUAGES, LibreRequest, languag
 from heedful.server.front.pool import WorkerPool
 from heedful.server.front.schemas import LIMIT, MODELS
 
-# What a marked schema is limited by, in the words of JSON Schema.
+# Limit -> the keyword of JSON Schema for it.
 KEYWORDS = {"characters": "maxLength", "texts": "maxItems", "tokens": "maximum"}
 
 
@@ -33,7 +33,7 @@ def describe(app: FastAPI, pool: WorkerPool) -> dict[str, Any]:
 
 
 def _fill_in(part: Any, pool: WorkerPool) -> None:
-    """Put numbers and names in the place of marks."""
+    """Replace marks with numbers and names."""
     if isinstance(part, dict):
         if LIMIT in part:
             name = part.pop(LIMIT)
@@ -54,7 +54,7 @@ def _fill_in(part: Any, pool: WorkerPool) -> None:
 
 
 def _choose_from(part: dict[str, Any], names: list[str]) -> None:
-    """Say which names a text may have, if there are any."""
+    """Say which names a string may be, if there are any."""
     if names:
         optional = [None] if "anyOf" in part else []
         part["enum"] = [*dict.fromkeys(names), *optional]

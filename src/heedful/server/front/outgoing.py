@@ -1,4 +1,4 @@
-"""The way of an answer to its client: headers that all answers have, and an orderly end where a body was not read."""
+"""How an answer gets to its client: headers that all answers have, and an orderly end where a body was not read."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ENCODED_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-# How requests are counted whose client did not wait for the answer.
+# The status under which requests are counted whose client did not wait for the answer.
 CLIENT_GONE = 499
-# Seconds and bytes that a client may go on to send after it was refused; it would else not get to read the answer.
+# How long and how much a refused client may go on sending; otherwise it would not get to read the answer.
 LINGER_SECONDS, LINGER_BYTES = 1.0, 2**20
 
 
 class Outgoing:
-    """Sends the answer to one request, of whose body some may be unread."""
+    """Sends the answer to one request, whose body may be partly unread."""
 
     def __init__(self, name: str, receive: Receive, send: Send, unread: bool) -> None:
         self.name, self.receive, self.to_client, self.unread = name, receive, send, unread
@@ -53,7 +53,7 @@ class Outgoing:
         await self.to_client(message)
 
     async def _linger(self) -> None:
-        """Let what the client still sends come, and forget it."""
+        """Receive what the client still sends, and forget it."""
         left = LINGER_BYTES
         try:
             async with asyncio.timeout(LINGER_SECONDS):

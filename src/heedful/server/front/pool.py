@@ -16,15 +16,15 @@ from heedful.server.front.worker_process import PendingAnswer, WorkerLostError, 
 from heedful.server.messages import AskState, Cancel, Done, Failed, ModelCard, ModelRequest, WorkerState
 from heedful.server.settings import ServerSettings
 
-# A request is spread over the workers in parts of at most so many inputs.
+# A request is spread over the workers in parts of at most this many inputs.
 LARGEST_PART = 16
 # Seconds until a worker that died is started again; twice as long each time, up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
-# Seconds that the answer to a question about a worker's state may take.
+# Seconds that a worker may take to report its state.
 PATIENCE = 2.0
-# Seconds between two questions whether workers are alive, and after which one without an answer gets no more to do.
+# Seconds between asking workers whether they are alive, and of silence after which one gets no more work.
 BEAT, SUSPICIOUS = 1.0, 3.0
-# A worker may take so many times as long to start again as the first one did to start, and at least the seconds.
+# A worker may take this many times as long to start again as the first one took to start, and at least these seconds.
 SLOWEST_START, START_SECONDS = 10, 60.0
 
 
@@ -71,7 +71,7 @@ class WorkerPool:
         self._begin(self._watch())
 
     async def stop(self) -> None:
-        """End all workers; what they are at is lost."""
+        """End all workers; what they are working on is lost."""
         self.closing = True
         for task in self._tasks:
             task.cancel()
@@ -125,7 +125,7 @@ class WorkerPool:
         yield Answer(done.value, [f"text {place + 1} {text}" for place, text in done.remarks])
 
     async def states(self) -> list[WorkerState | None]:
-        """How each worker stands; None where one does not tell."""
+        """The state of each worker; None where one does not answer."""
         return await asyncio.gather(*(self._state(worker) for worker in self.workers))
 
     async def _state(self, worker: WorkerProcess) -> WorkerState | None:
@@ -173,7 +173,7 @@ class WorkerPool:
             if worker.pending.pop(pending.number, None):
                 worker.send(Cancel(pending.number))
             elif pending.answer.done() and not pending.answer.cancelled():
-                pending.answer.exception()  # it counts as seen
+                pending.answer.exception()  # it counts as retrieved
             else:
                 pending.answer.cancel()
 
@@ -181,11 +181,11 @@ class WorkerPool:
         return ApiError(TIMEOUT, f"there was no answer within {self.limits.seconds:g} seconds")
 
     async def _watch(self) -> None:
-        """Ask workers again and again whether they are alive, and give up those that do not say so."""
+        """Keep asking workers whether they are alive, and give up those that do not answer."""
         while True:
             before = time.monotonic()
             await asyncio.sleep(self._beat)
-            # Where this process itself did not run for long (Ctrl-Z), that is not the workers' silence.
+            # While this process itself was stopped (Ctrl-Z), the workers were not silent.
             seconds = min(time.monotonic() - before, 2 * self._beat)
             for worker in [each for each in self.workers if each.ready]:
                 worker.beat(seconds)

@@ -20,18 +20,18 @@ from heedful.weights_index import stale_shards, weights_files
 PREFIX = "heedful-serve-"
 # What a model folder is read from; the rest of it is for people and for further training.
 SUFFIXES = (".json", ".safetensors")
-# Bytes that are to stay free besides.
+# Bytes that must still be free afterwards.
 SPARE_BYTES = 16 * 2**20
-# Seconds after which a copy that nobody holds is one that a server left behind, not one that is being made.
+# Seconds after which a copy that nobody holds counts as left behind by a server, not as being made.
 STALE_SECONDS = 60.0
 
 
 @contextmanager
 def private_models(settings: ServerSettings) -> Iterator[ServerSettings]:
-    """The settings with folders of the server's own, which all its workers map, also those that come later.
+    """The settings with the server's own folders, which all its workers map, including those started later.
 
-    A file that is overwritten in place would change the answers of a running server, and one that is cut short would
-    end its workers. The copy goes with the server; after a crash its workers remove it, or else the next server does.
+    A file overwritten in place would change the answers of a running server, and one cut short would end its workers.
+    The copy is removed when the server ends; after a crash its workers remove it, or else the next server does.
     """
     files = {folder: _files(Path(folder)) for folder in settings.models.values()}
     root = _new_folder(sum(status.st_size for found in files.values() for status in found.values()))
@@ -50,7 +50,7 @@ def private_models(settings: ServerSettings) -> Iterator[ServerSettings]:
 
 
 def _files(folder: Path) -> dict[Path, os.stat_result]:
-    """The files of a model, which are for the worker to judge."""
+    """The files of a model; whether they are right is for the worker to judge."""
     if not folder.is_dir():
         raise UserError(f"there is no model folder {folder}")
     try:
@@ -71,7 +71,7 @@ def _copy(folder: Path, files: dict[Path, os.stat_result], into: Path) -> Path:
             shutil.copyfile(file, target / file.name)
     except OSError as error:
         trouble = error
-    # All files are looked for anew: the shards of other weights have other names.
+    # All files are listed again: the shards of other weights have other names.
     if _versions(_files(folder)) != _versions(files):
         raise UserError(f"{folder} was changed while it was read: try again when it is complete")
     if trouble is not None:
@@ -84,7 +84,7 @@ def _versions(files: Mapping[Path, os.stat_result]) -> dict[Path, tuple[int, int
 
 
 def _new_folder(size: int) -> Path:
-    """A folder with room for so many bytes."""
+    """A folder with room for that many bytes."""
     parents = _parents()
     for parent in parents:
         _remove_stale(parent)
@@ -98,7 +98,7 @@ def _new_folder(size: int) -> Path:
 
 
 def _parents() -> list[Path]:
-    """Where a copy may lie: where the user says, else on a disk, since /tmp often takes memory."""
+    """Where a copy may go: where the user says, else on a disk, since /tmp is often in memory."""
     usual = [Path(tempfile.gettempdir())]
     disk = Path("/var/tmp")
     if "TMPDIR" not in os.environ and sys.platform != "win32" and disk.is_dir():
@@ -107,7 +107,7 @@ def _parents() -> list[Path]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Hold a folder, so that neither another server nor a program that tidies up takes it for a left one."""
+    """Lock a folder, so that neither another server nor a program that tidies up takes it for one left behind."""
     try:
         import fcntl
     except ImportError:  # Windows, where nobody can remove a file that is open
@@ -122,7 +122,7 @@ def _lock(folder: Path) -> int | None:
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove copies of servers that were ended by force, together with all their workers."""
+    """Remove the copies of servers that were killed together with all their workers."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             if time.time() - folder.stat().st_mtime < STALE_SECONDS:

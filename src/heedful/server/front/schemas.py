@@ -17,10 +17,10 @@ from pydantic import (
 from heedful.decoding.options import LARGEST_REPETITION_PENALTY, LOWEST_TEMPERATURE
 from heedful.tasks.computing import Precision
 
-# Marks, in whose place the description of a running server has its own limits and names (see `openapi.py`).
+# Marks that the description of a running server replaces with its own limits and names (see `openapi.py`).
 LIMIT, MODELS = "x-limit", "x-models"
 TEXT = {LIMIT: "characters"}
-# Of a list, the first item that does not fit is told, and no other: there may be millions.
+# Of a list, only the first item that does not fit is reported: there may be millions.
 SEVERAL = Field(min_length=1, fail_fast=True, json_schema_extra={LIMIT: "texts"})
 
 
@@ -29,17 +29,17 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# To be put after the limits of a number, which it comes before.
+# Goes after the limits of a number, and so runs before them.
 WHOLE = BeforeValidator(_whole)
 
-# Unknown members of a body that are named; where there are more, their number is told.
+# Unknown members of a body that are named; where there are more, only the number of members is given.
 MOST_UNKNOWN = 16
-# Larger numbers are not exact in all languages' JSON.
+# Larger whole numbers are not exact in every language's JSON.
 LARGEST_SEED = 2**53 - 1
 
 # Below this, only the likeliest token is left, and smaller numbers leave the range of fp32.
 LOWEST_TOP_P = 1e-6
-# Longer stretches than this do not come again by chance.
+# Longer stretches than this do not repeat by chance.
 LONGEST_NGRAM = 100
 
 
@@ -49,7 +49,7 @@ def _can_be_drawn_at(temperature: float) -> float:
     return temperature
 
 
-# To be put after the limits of a temperature, with `zero_or_up_to` for the description.
+# Goes after the limits of a temperature, with `zero_or_up_to` for the description.
 DRAWN_AT = AfterValidator(_can_be_drawn_at)
 
 
@@ -96,7 +96,7 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_members(cls, body: Any) -> Any:
-        """Each unknown member is an error of its own, so that they must not be counted in millions."""
+        """Each unknown member is an error of its own, so there must not be millions."""
         if isinstance(body, dict) and len(body) > len(cls.model_fields) + MOST_UNKNOWN:
             raise ValueError(f"the body has {len(body)} members, and at most {len(cls.model_fields)} are described")
         return body

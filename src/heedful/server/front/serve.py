@@ -24,15 +24,15 @@ from heedful.server.front.pool import WorkerPool
 from heedful.server.front.private_models import private_models
 from heedful.server.settings import ServerSettings
 
-# Connections that may wait to be taken.
+# Connections that may wait to be accepted.
 BACKLOG = 2048
-# Seconds that a connection is kept without a request: longer than usual clients keep theirs, which would else find it
-# closed as they use it.
+# Seconds that a connection is kept without a request: longer than most clients keep theirs, which would otherwise find
+# it closed just as they use it.
 KEEP_ALIVE = 75
 
 
 def serve(settings: ServerSettings, host: str, port: int) -> None:
-    """Load the models, listen, and come back when all that was under way at the end is answered."""
+    """Load the models, listen, and return when everything that was under way at the end is answered."""
     asyncio.run(_serve(settings, host, port))
 
 
@@ -58,7 +58,7 @@ async def _run(pool: WorkerPool, listening: socket.socket) -> None:
     try:
         await pool.start()
         server = _Server(_config(build_app(pool), pool.settings), pool)
-        # Also before the server is at it, and while it ends.
+        # Also before the server runs, and while it ends.
         for number in ending_signals():
             signal.signal(number, server.handle_exit)
         asyncio.get_running_loop().set_exception_handler(AcceptFailures())
@@ -67,7 +67,7 @@ async def _run(pool: WorkerPool, listening: socket.socket) -> None:
         shown = f"[{address}]" if ":" in address else address
         print(f"heedful: serving {', '.join(pool.models)} on http://{shown}:{actual_port}", file=sys.stderr, flush=True)
         await server.serve([listening])
-        # The end is under way: another signal while the interpreter cleans up must not make a failure of it.
+        # The end is under way: another signal while the interpreter cleans up must not turn it into a failure.
         for number in ending_signals():
             signal.signal(number, signal.SIG_IGN)
     finally:
@@ -114,7 +114,7 @@ class _Server(uvicorn.Server):
         self.pool = pool
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take connections, a few at once, while many may wait."""
+        """Begin to accept connections, a few at once, while many may wait."""
         await super().startup(sockets)
         for each in sockets or []:
             each.listen(BACKLOG)

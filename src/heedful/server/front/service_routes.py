@@ -1,4 +1,4 @@
-"""What is served, how it stands."""
+"""What is served, and the state of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shorter way to the routes that take a body of JSON: the framework's takes longer than a short sentence."""
+"""A shorter way to the routes that take a JSON body: the framework's takes longer than a short sentence does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.server.front.json_bodies import JsonRoute, json_of, parsed
 class Shortcut:
     """Takes requests that fit their description straight to what answers them; all others take the framework's way.
 
-    So whatever is wrong with a request is told in one place. Its body is there as a whole (see `Guard`).
+    So whatever is wrong with a request is reported in one place. Its whole body is there already (see `Guard`).
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[Any], desk: Desk) -> None:
@@ -39,7 +39,7 @@ class Shortcut:
         except (ApiError, ValidationError):
             await self.app(scope, _again(message, receive), send)
             return
-        scope["route"] = route.route  # by which it is counted
+        scope["route"] = route.route  # for the metrics
         try:
             answer = await route.answer(body, self.desk)
         except ApiError as error:
@@ -62,7 +62,7 @@ class _Short:
             raise ValidationError.from_exception_data("body", [])
 
     def body(self, content: bytes) -> Any:
-        """What the body of a request says; an error if that is not what is described."""
+        """What the body of a request says; an error if it does not fit the description."""
         return self.bodies.validate_python(json_of(content))
 
 
@@ -73,7 +73,7 @@ def _takes_body_and_desk(route: Any) -> bool:
 
 
 def _again(message: Message, receive: Receive) -> Receive:
-    """What gives a message that was taken, and then those that come."""
+    """A `receive` that gives a message already taken, and then those that come."""
     taken = [message]
 
     async def give() -> Message:
@@ -83,5 +83,5 @@ def _again(message: Message, receive: Receive) -> Receive:
 
 
 def api_error_answer(error: ApiError) -> Response:
-    """The answer that tells of an error."""
+    """The answer that reports an error."""
     return json_answer(error.body(), error.kind.status, error.headers)

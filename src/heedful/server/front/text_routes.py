@@ -36,10 +36,10 @@ from heedful.server.front.text_schemas import (
 )
 
 router = APIRouter(route_class=JsonRoute)
-# Other tokens that could have stood in a place, where probabilities are asked for.
+# How many other tokens to give for a place, where probabilities are asked for.
 RUNNERS_UP = 5
 DEFAULT_TOKENS = 200
-# What a body has by the names of `GenerationOptions`.
+# The fields of a body that `GenerationOptions` has by the same names.
 SAMPLING = {"temperature", "top_k", "top_p", "seed", "samples", "repetition_penalty", "no_repeat_ngram"}
 STREAM = event_stream(
     "The samples; or with `stream` events: a `token` each, then `done` or `error`.", "token", "done", "error"

@@ -37,11 +37,11 @@ Resolution = Side | Annotated[list[Side], Field(min_length=2, max_length=2)] | N
 
 
 def _text_or_image(body: Any) -> str:
-    """Which of two forms a body is meant to have, so that only what does not fit that one is told."""
+    """Which of two forms a body is meant to have, so that only what does not fit that one is reported."""
     return "Image" if isinstance(body, dict) and "image" in body else "Text"
 
 
-# To be put after a union of two bodies with these tags.
+# The first goes after a union of two bodies with these tags.
 BY_IMAGE, OF_TEXT, OF_IMAGE = Discriminator(_text_or_image), Tag("Text"), Tag("Image")
 
 

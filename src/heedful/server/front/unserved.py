@@ -1,4 +1,4 @@
-"""What clients of other servers ask for and is not served here, and what to do instead."""
+"""What clients of other servers ask for that is not served here, and what to do instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One worker as the front process sees it: its process, the connection, and what it is at."""
+"""One worker as the front process sees it: its process, the connection, and what it is working on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.server.channel import frame, read_frame
 from heedful.server.messages import Beat, Done, Failed, Leave, ModelCard, Partial, Ready, Refused
 from heedful.server.settings import ENDING_SIGNALS, ServerSettings
 
-# Partial answers that wait for a client, where each holds what those before it do.
+# Partial answers that wait for a client, where each contains those before it.
 MOST_REPLACED = 16
 
 
@@ -37,10 +37,10 @@ class PendingAnswer:
     partials: asyncio.Queue[Any] | None = None
 
 
-# Each is itself alone: two that are gone hold the same, and are not the same.
+# Compared by identity: two that are gone have the same fields, and are not the same.
 @dataclass(eq=False)
 class WorkerProcess:
-    """A worker process and what waits for it."""
+    """A worker process and the answers that it owes."""
 
     settings: ServerSettings
     lost: Callable[[WorkerProcess, str], None]
@@ -80,7 +80,7 @@ class WorkerProcess:
         return sum(pending.sentences for pending in self.pending.values())
 
     def send(self, message: Any) -> None:
-        """Tell it something, without waiting."""
+        """Send it a message, without waiting."""
         self.writer.write(frame([message]))
 
     async def _listen(self) -> None:
@@ -100,7 +100,7 @@ class WorkerProcess:
             self.send(Beat())
 
     def give_up(self) -> None:
-        """End a process that answers no more; it may be stopped, so that it is not asked to."""
+        """Kill a process that no longer answers; it may be stopped, so asking it to end would not help."""
         self.process.kill()
         self.listening.cancel()
         self._end(f"did not answer for {self.silence:.3g} seconds, and was ended")
@@ -121,7 +121,7 @@ class WorkerProcess:
             self.asked, self.silence = False, 0.0
             return
         pending = self.pending.get(message.number)
-        if pending is None:  # it was given up meanwhile
+        if pending is None:  # it has been given up
             return
         if isinstance(message, Partial):
             assert pending.partials is not None
@@ -136,7 +136,7 @@ class WorkerProcess:
             pending.partials.put_nowait(None)
 
     async def stop(self) -> None:
-        """Tell the worker to end, and see that it does; one that loads its models hears nothing, and has no work."""
+        """Tell the worker to end, and see that it does; one that is still loading does not listen, and has no work."""
         if not self.ready and hasattr(self, "process"):
             self.process.kill()
         self.ready = False
@@ -153,11 +153,11 @@ class WorkerProcess:
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Hold signals that end processes back, for good in those started meanwhile: a worker ends when it is told to."""
+    """Hold back signals that end processes, for good in those started here: a worker ends when it is told to."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # a process of multiprocessing's own, whose start would lift the block
+    resource_tracker.ensure_running()  # a helper process of multiprocessing, whose start would lift the block
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         yield
@@ -166,7 +166,7 @@ def _blocked_signals() -> Iterator[None]:
 
 
 def _early_end(exit_code: int | None) -> str:
-    """What is said of a worker that has ended with that code, or by the signal of its negative, and was never ready."""
+    """What to say of a worker that ended before it was ready, with that code, or by a signal if it is negative."""
     if exit_code is None or exit_code >= 0:
         how, why = f"ended with exit code {exit_code}", ": the reason is above in the log"
     else:
@@ -176,8 +176,8 @@ def _early_end(exit_code: int | None) -> str:
 
 
 def _work(connection: socket.socket, settings: ServerSettings) -> None:
-    # Imported there, not here: the front process does without torch.
+    # Imported in the worker, not above: the front process does without torch.
     from heedful.server.worker.loop import work
 
     work(connection, settings)
-    os._exit(0)  # to take torch apart would take half a second
+    os._exit(0)  # tearing torch down would take half a second

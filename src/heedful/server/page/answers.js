@@ -9,7 +9,7 @@ import { clearNotice, showError, showRemarks } from "./notice.js";
 import { choiceButton, pane, workspaceOf } from "./panes.js";
 import { SourceField } from "./source_field.js";
 
-// By what a model gives: a body, or null while the text does not suffice, and how the answer is drawn.
+// By what a model gives: the body to send, or null while there is not enough text, and how the answer is drawn.
 const KINDS = {
   text: {
     title: "Answer",
@@ -125,7 +125,7 @@ export class AnswerWorkspace {
     }
   }
 
-  /** What is looked into: where each line is a text of its own, the first. */
+  /** What is looked into: the first line, where each line is a text of its own. */
   followed() {
     const text = this.model.takes === "texts" ? linesOf(this.source.value)[0] : this.source.value.trim();
     return text ? { text, target: this.secondText() } : null;

@@ -71,7 +71,7 @@ function fill(card, list, choices, current, take) {
   place(card, open.anchor);
 }
 
-/** A token as it can be seen: white space has a sign. */
+/** A token made visible: white space gets a sign. */
 export function visible(text) {
   return text.trim() || text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll(" ", "␣") || "(nothing)";
 }

@@ -1,6 +1,6 @@
 // Elements from data: text goes in as text, never as markup.
 
-/** An element; properties that begin with "on" are listeners, "class" and names with a hyphen are attributes. */
+/** An element; "on..." properties are listeners; "class", "role", "for" and names with a hyphen are attributes. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -29,7 +29,7 @@ export function numberIn(input) {
   return input.value.trim() && input.validity.valid ? Number(input.value) : null;
 }
 
-/** A function that runs once its caller has been quiet for so many milliseconds. */
+/** A function that runs once its caller has been quiet for that many milliseconds. */
 export function debounced(act, milliseconds) {
   let timer = 0;
   return (...values) => {
@@ -38,7 +38,7 @@ export function debounced(act, milliseconds) {
   };
 }
 
-/** Say something to those who listen to the page. */
+/** Say something to users of screen readers. */
 export function announce(text) {
   document.getElementById("announcement").textContent = text;
 }

@@ -21,7 +21,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return;
   } catch {
-    // Browsers give the clipboard only to pages of this machine and of https, and may refuse it: an older way is left.
+    // Browsers give the clipboard only to local pages and to https, and may refuse it: an older way remains.
   }
   const field = document.createElement("textarea");
   field.value = text;

@@ -10,7 +10,7 @@ import { paneHead, workspaceOf } from "./panes.js";
 import { rove } from "./roving.js";
 import { SourceField } from "./source_field.js";
 
-// Where the colours of tokens end: one in 4096.
+// Where the colour scale of tokens ends: a probability of one in 4096.
 const MOST_BITS = 12;
 const SCALE_STOPS = 9;
 
@@ -113,7 +113,7 @@ export class GenerationWorkspace {
       const value = numberIn(field.input);
       if (value !== null && name !== "samples") settings[name] = value;
     }
-    // Without a seed of the reader's, each click gives another text.
+    // Unless the reader gives a seed, each click gives another text.
     settings.seed ??= Math.floor(Math.random() * 2147483647);
     try {
       for await (const { event, data } of stream("/api/generate", settings, controller.signal)) {
@@ -156,7 +156,7 @@ export class GenerationWorkspace {
   tokenButton(sample, index) {
     const token = sample.tokens[index];
     const open = () => this.open(sample, index, made);
-    // A button element would not break at the ends of lines.
+    // A button element would not wrap at the end of a line.
     const made = element("span", { class: "token", role: "button", tabIndex: -1, onclick: open }, token.text);
     made.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;

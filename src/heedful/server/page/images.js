@@ -102,7 +102,7 @@ export class ImageWorkspace {
     return this.image && { image: this.image, resolution: numberIn(this.resolution.input) };
   }
 
-  /** The attention document; its labels are left out, for they are above it already. */
+  /** The attention document; its labels are left out, since they are above it already. */
   async loadAttention(signal) {
     if (this.image === null) return null;
     const found = await call("/api/attention", { model: this.model.name, image: this.image }, signal);

@@ -26,11 +26,11 @@ class LookPanel {
     this.toggle.setAttribute("aria-expanded", String(open));
     if (!open) return;
     await this.refresh();
-    // It opens below what it is about: what was asked for is brought on the screen.
+    // It opens below what it is about, so it is scrolled into view.
     this.section.scrollIntoView({ block: "start" });
   }
 
-  /** Show the state of things, if the panel is open. */
+  /** Load and show the document again, if the panel is open. */
   async refresh() {
     if (this.section.hidden) return;
     this.controller?.abort();
@@ -78,7 +78,7 @@ export class LookPanels {
     this.section = element("div", {}, ...this.panels.map((panel) => panel.section));
   }
 
-  /** Show the state of things in what is open. */
+  /** Refresh the panels that are open. */
   refresh() {
     for (const panel of this.panels) panel.refresh();
   }

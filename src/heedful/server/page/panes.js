@@ -23,7 +23,7 @@ export function workspaceOf(panes, attention, ...tools) {
   );
 }
 
-/** A share as a bar, which says nothing to those who listen: the number is next to it. */
+/** A share as a bar, hidden from screen readers: the number is next to it. */
 export function meter(share) {
   const bar = element("span", { class: "meter", "aria-hidden": "true" });
   bar.style.setProperty("--share", share);

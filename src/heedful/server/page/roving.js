@@ -1,6 +1,6 @@
 // One stop of the Tab key for many small buttons; the arrow keys move between them.
 
-/** Make the buttons of a container such a group; a new or removed button needs `mend`. */
+/** Make the buttons of a container such a group; call `mend` when buttons were added or removed. */
 export function rove(container, selector) {
   const all = () => [...container.querySelectorAll(selector)];
   const enter = (chosen) => {

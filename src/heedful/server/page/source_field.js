@@ -27,7 +27,7 @@ export class SourceField {
     this.grow();
   }
 
-  /** As high as its text. */
+  /** Make the field as high as its text. */
   grow() {
     this.input.style.height = "auto";
     this.input.style.height = `${this.input.scrollHeight}px`;

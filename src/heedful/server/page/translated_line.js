@@ -1,4 +1,4 @@
-// One line of the source and its translation, as far as it is there, in the pieces that the server translated it in.
+// One line of the source and its translation so far, in the pieces that the server translated it in.
 
 import { call, stream, wasAborted } from "./api.js";
 
@@ -97,7 +97,7 @@ export class TranslatedLine {
     throw new Error("The connection was lost before the translation was complete.");
   }
 
-  /** Take this one for the translation. */
+  /** Use this one as the translation. */
   use({ text, pieces }) {
     this.text = text;
     const found = pieces ?? [{ source: this.source, text, before: "" }];

@@ -88,7 +88,7 @@ export class TranslationWorkspace {
     this.draw();
   }
 
-  /** A beam as wide as the number of translations, which is shown. */
+  /** Widen the beam to the number of translations, and show that. */
   widen() {
     const nbest = numberIn(this.nbest.input) ?? 1;
     if (nbest > (numberIn(this.beam.input) ?? 5)) this.beam.input.value = nbest;

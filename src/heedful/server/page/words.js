@@ -20,14 +20,14 @@ export function splitWords(text) {
 
 const encoder = new TextEncoder();
 
-/** A text, or a label in which bytes that are no whole character stand as <E4>, as a string of a sign for each byte. */
+/** A text, or a label in which bytes that are not a whole character stand as <E4>, as a string of one sign per byte. */
 function bytesOf(label, labelled = false) {
   const parts = labelled ? label.split(/(<[89A-F][0-9A-F]>)/) : [label];
   const bytes = parts.flatMap((part, number) => (number % 2 ? [parseInt(part.slice(1), 16)] : [...encoder.encode(part)]));
   return bytes.map((byte) => String.fromCharCode(byte)).join("");
 }
 
-/** Where each token's label stands in a text, as {start, end}, or null for what is no part of it. */
+/** Where each token's label stands in a text, as {start, end}, or null for what is not part of it. */
 export function locateTokens(labels, text) {
   const bytes = bytesOf(text);
   const placeOf = characterOfEachByte(text);

@@ -1,4 +1,4 @@
-"""Requests that are computed directly, a bounded slice per turn, those of several clients together where alike."""
+"""Requests computed directly, a bounded slice per turn, those of several clients together where they are alike."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_TOGETHER = 64
 
 @dataclass(eq=False)
 class _Part:
-    """A part of a request, what is computed of it, and what is to be said of that."""
+    """A part of a request, the answers computed so far, and the remarks on them."""
 
     reply: Reply
     answers: list[Any] = field(default_factory=list)
     remarks: list[tuple[int, str]] = field(default_factory=list)
-    # Bytes that each input takes; counted when it is first its turn.
+    # Bytes that each input takes; counted at its first turn.
     sizes: list[int] | None = None
 
     @property
@@ -55,11 +55,11 @@ class DirectRequests:
         return sum(len(part.left) for part in self.waiting)
 
     def add(self, reply: Reply) -> None:
-        """Take the part of a request that is to be replied to."""
+        """Take the part of a request that `reply` answers."""
         self.waiting.add(_Part(reply))
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for the part of that number any more: what is left of it is dropped."""
+        """Nobody is waiting for the part with that number any more: the rest of it is dropped."""
         self.waiting.cancel(number)
 
     def step(self) -> None:
@@ -71,7 +71,7 @@ class DirectRequests:
         self.waiting.had(first)
         try:
             self._compute(chosen)
-        except Exception as error:  # one request must not take the others along
+        except Exception as error:  # one request must not take the others down with it
             if len(chosen) == 1:
                 self._fail(first, error)
                 return
@@ -82,7 +82,7 @@ class DirectRequests:
                     self._fail(part, its_own)
 
     def _choose(self, first: _Part) -> list[tuple[_Part, int]]:
-        """The parts that get something done, and how many of their inputs: what fits into the memory and a turn."""
+        """The parts to work on, and how many inputs of each: what fits into memory and one turn."""
         verb = direct_verbs()[first.request.verb]
         room = self.memory.total - self.memory.used
         count = work = size = 0
@@ -112,7 +112,7 @@ class DirectRequests:
         return sizes is not None and self.memory.has_room(max(sizes[len(first.answers) :], default=0))
 
     def _sizes(self, part: _Part) -> list[int] | None:
-        """Bytes that are taken to compute each input; None of a request that is refused for them."""
+        """Bytes that it takes to compute each input; None for a request that is refused because of them."""
         if part.sizes is None:
             verb, pipeline = direct_verbs()[part.request.verb], self.pipelines[part.request.model]
             try:

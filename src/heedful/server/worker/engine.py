@@ -1,4 +1,4 @@
-"""The decoding of one worker: schedulers for each model and set of options, stepped in turn, in memory for all."""
+"""The decoding of one worker: a scheduler for each model and set of options, stepped in turn, sharing the memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from heedful.decoding.run import AnyScheduler, new_scheduler
 from heedful.models.memory_plan import memory_share, sentences_that_fit
 from heedful.server.worker.memory_share import MemoryShare
 
-# Sentences of one set of options that are decoded side by side.
+# Sentences with the same options that are decoded side by side.
 MOST_SENTENCES = 64
-# Tokens that a slot has room for, whatever is in it.
+# Tokens that every slot has room for.
 SHORTEST = 64
 
 # A model, the options, and whether somebody waits for each token: a stream does not queue for the slots of a batch.
@@ -30,15 +30,15 @@ class Listener(Protocol):
     """Who asked for a sentence."""
 
     def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
-        """The sentence of that index is decoded."""
+        """The sentence with that index is decoded."""
 
     def failed(self, error: Exception) -> None:
-        """It will not be."""
+        """It could not be decoded."""
 
 
 @dataclass
 class _Place:
-    """Where a sentence is decoded and for whom; how much memory it takes, and whether it has it and is watched."""
+    """Where a sentence is decoded and for whom; how much memory it takes, and whether it has that and is watched."""
 
     scheduler: SchedulerKey
     listener: Listener
@@ -83,7 +83,7 @@ class Engine:
         listener: Listener,
         watch: Watch | None = None,
     ) -> None:
-        """Take requests, whose indices come from `indices`; those that there is no memory for wait, in order."""
+        """Take requests, whose indices come from `indices`; those for which there is no memory wait, in order."""
         watched = watch is not None
         key = (model, options, watched)
         for request in requests:
@@ -95,12 +95,12 @@ class Engine:
         self._admit()
 
     def _admit(self) -> None:
-        """Hand as many of the waiting requests to their schedulers as there is memory for, over all of them."""
+        """Hand as many of the waiting requests to their schedulers as there is memory for, counting all of them."""
         while self.backlog:
             group, chosen = self.backlog[0], []
             while group.requests:
                 place = self.places.get(group.requests[0].index)
-                if place is None:  # it was cancelled meanwhile
+                if place is None:  # it has been cancelled
                     group.requests.popleft()
                     continue
                 if not self.memory.take(place.size):
@@ -118,7 +118,7 @@ class Engine:
         place = self.places[requests[0].index]
         try:
             self._scheduler(place.scheduler).add(requests, watch)
-        except Exception as error:  # one request must not take the others along
+        except Exception as error:  # one request must not take the others down with it
             for request in requests:
                 self._leave(request.index)
             place.listener.failed(error)
@@ -130,7 +130,7 @@ class Engine:
         return self.schedulers[key]
 
     def _watch(self, watch: Watch, progress: SentenceProgress) -> bool:
-        """Tell who watches a sentence; a fault there is the end of that request, after this step, and of no other."""
+        """Tell whoever watches a sentence; a fault there ends that request, after this step, and no other."""
         try:
             return watch(progress)
         except Exception as error:
@@ -149,7 +149,7 @@ class Engine:
         return int(network.decoding_bytes(options.rows, max(SHORTEST, length, min(longest, limit or longest))))
 
     def _leave(self, index: int) -> _Place | None:
-        """A sentence is done or given up, and its memory free."""
+        """A sentence is done or given up, and its memory is free."""
         place = self.places.pop(index, None)
         if place is not None:
             self.sentences[place.scheduler[0], place.watched] -= 1
@@ -164,7 +164,7 @@ class Engine:
         return min(MOST_SENTENCES, sentences_that_fit(network, options.rows, options.max_length))
 
     def cancel(self, index: int) -> None:
-        """Nobody waits for that sentence any more."""
+        """Nobody is waiting for that sentence any more."""
         place = self._leave(index)
         if place and place.admitted:
             self.schedulers[place.scheduler].cancel(index)
@@ -191,7 +191,7 @@ class Engine:
         before = scheduler.num_steps
         try:
             results = scheduler.step()
-        except Exception as error:  # those whose sentences are computed together fail together, and nobody else
+        except Exception as error:  # sentences that are computed together fail together, and no others
             self._drop(key, error)
             return
         self.tokens += scheduler.num_steps - before
@@ -201,7 +201,7 @@ class Engine:
                 continue
             try:
                 place.listener.done(result.index, result.hypotheses)
-            except Exception as error:  # one request must not take the others along
+            except Exception as error:  # one request must not take the others down with it
                 place.listener.failed(error)
 
     def _drop(self, key: SchedulerKey, error: Exception) -> None:

@@ -76,7 +76,7 @@ class GenerationWork:
         return False
 
     def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
-        """A sample has come to its end, or to that of the context."""
+        """A sample has come to its end, or to the end of the context."""
         number = self.number_of[index]
         sample = self.samples[number]
         sample.end(hypotheses)
@@ -87,12 +87,12 @@ class GenerationWork:
             self._go_on(number)
 
     def failed(self, error: Exception) -> None:
-        """Nothing comes of it."""
+        """It has failed: report that."""
         self.cancel()
         self.reply.failed(error)
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Nobody is waiting for it any more."""
         for index in self.number_of:
             self.engine.cancel(index)
 
@@ -132,5 +132,5 @@ class GenerationWork:
 
 
 def token_name(tokenizer: Tokenizer, token: int) -> str:
-    """What a token stands for, the end by a name of its own."""
+    """What a token stands for; the end has a name of its own."""
     return END_NAME if token == tokenizer.special_tokens.end else tokenizer.token_text(token)

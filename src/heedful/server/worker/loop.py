@@ -47,16 +47,16 @@ from heedful.tasks.registry import all_tasks
 
 # The front process goes first: it has little to do, and everyone waits for it.
 NICENESS = 5
-# Seconds between the end of the connection to the front process and that of the process, if it is ending.
+# Seconds between the end of the connection to the front process and that of the front process itself, if it is ending.
 FRONT_END_SECONDS = 5.0
 
 STEPWISE_VERBS: dict[str, Callable[..., StepwiseWork]] = {"translate": TranslationWork, "generate": GenerationWork}
 
 
 def work(connection: socket.socket, settings: ServerSettings) -> None:
-    """The whole of a worker process."""
-    # Signals to the group are for the front process, which tells its workers when to go.
-    # Where signals can be blocked, they were when this process started.
+    """Everything that a worker process does."""
+    # Signals to the process group are for the front process, which tells its workers when to go.
+    # Where signals can be blocked, they have been since this process started.
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -77,7 +77,7 @@ def work(connection: socket.socket, settings: ServerSettings) -> None:
 
 
 def _tidy_up(settings: ServerSettings) -> None:
-    """Remove the copies of the models if the front process did not come to it, because it was ended by force."""
+    """Remove the copies of the models if the front process did not get to it, because it was killed."""
     front = multiprocessing.parent_process()
     if front is None or settings.private is None:
         return
@@ -87,7 +87,7 @@ def _tidy_up(settings: ServerSettings) -> None:
 
 
 def _in_terms_of_originals(message: str, settings: ServerSettings) -> str:
-    """A message that names the folders which the user knows, not their copies."""
+    """A message that names the folders that the user knows, not their copies."""
     for name, copy in settings.models.items():
         message = message.replace(copy, settings.originals.get(name, copy))
     return message
@@ -108,7 +108,7 @@ def _load(folder: str, settings: ServerSettings) -> _Loaded:
     precision = wanted.precision if engine == "core" or config.family == "encoder_decoder" else "fp32"
     if engine == "torch":
         hold_to_one_thread()
-    # The folders are the server's own, so that its workers can share the weights.
+    # The folders are the server's own, so its workers can share the weights.
     pipeline = load_with(folder, replace(wanted, precision=precision), shared=True)
     if isinstance(pipeline.model, CoreModel):
         pipeline.model.threads = 1  # there is a worker for each core
@@ -181,7 +181,7 @@ class Worker:
         reply = Reply(request, self._send)
         try:
             work = STEPWISE_VERBS[request.verb](request, self.pipelines[request.model], self.engine, reply)
-        except Exception as error:  # one request must not take the others along
+        except Exception as error:  # one request must not take the others down with it
             reply.failed(error)
             return
         self.stepwise[request.number] = work
@@ -190,7 +190,7 @@ class Worker:
     def _send(self, message: Any) -> None:
         if not isinstance(message, Partial):
             self.stepwise.pop(message.number, None)
-            self.preparation.cancel(message.number)  # of a request that failed, no more is made ready
+            self.preparation.cancel(message.number)  # nothing more is prepared of a request that failed
         self.outbox.append(message)
 
     def _state(self) -> WorkerState:

@@ -14,7 +14,7 @@ class MemoryShare:
         self.reserved = False
 
     def take(self, size: int) -> bool:
-        """Take so much for one more sentence, if it is there."""
+        """Take that much for one more sentence, if it is there."""
         if self.used and (self.reserved or self.used + size > self.total):
             return False
         self.used += size
@@ -25,6 +25,6 @@ class MemoryShare:
         self.used -= size
 
     def has_room(self, size: int) -> bool:
-        """Whether something that takes so much may be computed now; if not, it is the next to get what is freed."""
+        """Whether something that takes that much may be computed now; if not, it is the next to get what is freed."""
         self.reserved = bool(self.used) and self.used + size > self.total
         return not self.reserved

@@ -1,4 +1,4 @@
-"""The way of the answers to one part of a request."""
+"""How the answers to one part of a request travel back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reply:
         self.send(Done(self.number, value, self.remarks))
 
     def failed(self, error: Exception) -> None:
-        """Say why there is no result; a fault of ours is told in the log, where its request is named."""
+        """Say why there is no result; our own faults are written to the log, with the name of the request."""
         if isinstance(error, DamagedModelError):
             self._log(f"{error}")
             self.send(Failed(self.number, str(error), mistake=False))

@@ -1,4 +1,4 @@
-"""Requests that take turns, each with what it still has to get done."""
+"""Requests that take turns, each with its remaining work."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RoundRobin(Generic[Item]):
             del self._circle[_name(item.request)]
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for the part of that number any more."""
+        """Nobody is waiting for the part with that number any more."""
         for item in [each for each in self if each.request.number == number]:
             self.remove(item)
 

@@ -1,4 +1,4 @@
-"""Requests whose texts are made ready to be decoded, a few per turn, since a long one takes a while."""
+"""Requests whose texts are prepared for decoding, a few per turn, since a long one takes a while."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from heedful.server.messages import ModelRequest
 from heedful.server.worker.engine import MOST_SENTENCES, Engine
 from heedful.server.worker.round_robin import RoundRobin
 
-# Sentences under way with a model, above which a request makes no more ready: others come between its texts.
+# Sentences under way with a model, above which a request prepares no more: others come between its texts.
 ENOUGH_SENTENCES = 4 * MOST_SENTENCES
-# Characters that are made ready in one turn, if one text has no more.
+# Characters that are prepared in one turn, unless a single text has more.
 MOST_CHARACTERS = 2**12
 
 
@@ -21,25 +21,25 @@ class StepwiseWork(Protocol):
 
     @property
     def watched(self) -> bool:
-        """Whether somebody waits for each of its tokens."""
+        """Whether somebody is waiting for each of its tokens."""
 
     @property
     def begun(self) -> int:
-        """How many of its texts were made ready."""
+        """How many of its texts are prepared."""
 
     def start(self) -> Iterator[int]:
-        """Hand what is to be decoded to the engine, with pauses, and the characters made ready since the last one."""
+        """Hand what is to be decoded to the engine, with pauses that give the characters prepared since the last."""
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Nobody is waiting for it any more."""
 
     def failed(self, error: Exception) -> None:
-        """Nothing comes of it."""
+        """It has failed: report that."""
 
 
 @dataclass(eq=False)
 class _Unready:
-    """A part that is not all in the engine yet, and its next pauses."""
+    """A part that is not completely in the engine yet, and the pauses still to come."""
 
     request: ModelRequest
     work: StepwiseWork
@@ -47,7 +47,7 @@ class _Unready:
 
 
 class TextPreparation:
-    """What is not all in the engine yet, each request in its turn."""
+    """What is not completely in the engine yet, each request in its turn."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -68,11 +68,11 @@ class TextPreparation:
         self.waiting.add(_Unready(request, work, work.start()))
 
     def cancel(self, number: int) -> None:
-        """Nobody waits for the part of that number any more, or it has failed."""
+        """Nobody is waiting for the part with that number any more, or it has failed."""
         self.waiting.cancel(number)
 
     def step(self) -> None:
-        """Make texts ready, each request in turn, of those whose models have not enough to do."""
+        """Prepare texts of the requests whose models do not have enough to do, each in turn."""
         done = 0
         while done < MOST_CHARACTERS:
             under_way = self.engine.sentences
@@ -86,10 +86,10 @@ class TextPreparation:
             done += self._go_on(chosen)
 
     def _go_on(self, chosen: _Unready) -> int:
-        """Go on to the next pause; how many characters were made ready."""
+        """Go on to the next pause; returns how many characters were prepared."""
         try:
             characters = next(chosen.pauses, None)
-        except Exception as error:  # one request must not take the others along
+        except Exception as error:  # one request must not take the others down with it
             chosen.work.failed(error)
             characters = None
         if characters is None:

@@ -17,13 +17,13 @@ from heedful.tasks.translation.answers import Translation
 from heedful.tasks.translation.pieces import TextInPieces, join_pieces
 from heedful.tasks.translation.pipeline import Translator
 
-# What requests have by the names of `DecodingOptions`.
+# The options of a request that `DecodingOptions` has by the same names.
 SEARCH = ("beam", "nbest", "repetition_penalty", "no_repeat_ngram")
 
 
 @dataclass
 class _Text:
-    """A text under way: the indices of its pieces, the translations of some, and what there is of the others so far."""
+    """A text under way: the indices of its pieces, the translations of some, and the beginnings of others."""
 
     prepared: TextInPieces
     indices: list[int]
@@ -36,7 +36,7 @@ class _Text:
         return len(self.found) == len(self.indices)
 
     def partial(self) -> str:
-        """What there is of the translation."""
+        """The translation so far."""
         pairs = zip(self.prepared.pieces, self.indices, strict=True)
         return "".join(piece.before + self.so_far.get(index, "") for piece, index in pairs)
 
@@ -54,7 +54,7 @@ class TranslationWork:
 
     @property
     def watched(self) -> bool:
-        """Whether somebody waits for each of its tokens."""
+        """Whether somebody is waiting for each of its tokens."""
         return self.stream
 
     @property
@@ -77,10 +77,10 @@ class TranslationWork:
                 group = requests[first : first + MOST_SENTENCES]
                 self.engine.add(self.model, self.options, group, self, self._watch if self.stream else None)
                 yield 0
-        self._finish_if_complete()  # where it ends with blank texts, and not with a piece
+        self._finish_if_complete()  # in case it ends with blank texts, and not with a piece
 
     def done(self, index: int, hypotheses: list[Hypothesis]) -> None:
-        """A piece is decoded; with the last one all is."""
+        """A piece is decoded; with the last one, the request is done."""
         text = self.text_of[index]
         source = text.prepared.sources[index - text.indices[0]]  # they are numbered one after another
         text.found[index] = self.translator.translated(source, hypotheses, self.alignment)
@@ -88,12 +88,12 @@ class TranslationWork:
         self._finish_if_complete()
 
     def failed(self, error: Exception) -> None:
-        """Nothing comes of it."""
+        """It has failed: report that."""
         self.cancel()
         self.reply.failed(error)
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Nobody is waiting for it any more."""
         for index in self.text_of:
             self.engine.cancel(index)
 

@@ -6,7 +6,7 @@ from PIL import Image
 
 from heedful.errors import UserError
 from heedful.tasks.image_classification.files import IN_SYSTEM_FOLDER, NO_IMAGE, ImageFolder
-from heedful.tasks.image_classification.images import decode_image, has_colour, load_image, read_image
+from heedful.tasks.image_classification.images import decode_image, has_colour, load_image, plain_image, read_image
 
 RANDOM = np.random.Generator(np.random.PCG64(1))
 COLOURS = RANDOM.integers(0, 256, (5, 7, 3), np.uint8)
