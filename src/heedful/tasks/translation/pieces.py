@@ -122,7 +122,7 @@ def _join_hypotheses(pieces: list[TextPiece], hypotheses: Sequence[Translation])
 def distinct_requests(requests: list[Request], options: DecodingOptions) -> tuple[list[Request], list[int]]:
     """The requests without those that repeat an earlier one, and for each the number of the one that answers it.
 
-    A search finds the same for the same ids and the same limit. Samples are drawn by number: none can stand for another.
+    A search finds the same for the same ids and the same limit. Samples are drawn by number, each for itself.
     """
     if options.sampling is not None:
         return requests, [request.index for request in requests]
