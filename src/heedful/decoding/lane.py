@@ -62,7 +62,7 @@ class SlotProgress:
         return token, score
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
-        """The likeliest alternatives to the last token, itself included, with their log-probabilities."""
+        """The likeliest tokens at the place of the last one, with their log-probabilities."""
         _, parent, _ = self.slots.last_token(self.slot, self.slots.best_row(self.slot))
         return self.scores.likeliest(self.slot * len(self.slots.own_rows) + parent, count)
 
@@ -177,7 +177,7 @@ class Lane:
                 self.watches[job.request.index] = job.watch
 
     def cancel(self, index: int) -> bool:
-        """Give up the sentence of that index, if it is here, and free its place."""
+        """Give up the sentence of that index, if it is here, and free its slot."""
         for place, (_, _, job) in enumerate(self.encoded):
             if job.request.index == index:
                 del self.encoded[place]

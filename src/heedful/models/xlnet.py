@@ -213,8 +213,8 @@ class XLNet(nn.Module):
         """B 1 T S: whether a key is in another segment; memories are in segment 0, and so is everything without
         segments.
 
-        A score that all keys share changes no weight: without segments it is left out, except in training, where it
-        makes the gradients zero.
+        A score that all keys share changes no weight: without segments it is left out, except in training, for
+        gradients of zero.
         """
         if not self.config.segments:
             assert segments_BT is None, "this model knows no segments"
