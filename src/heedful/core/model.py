@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from heedful.decoding.options import DecodingOptions
     from heedful.text.shortlist import Shortlist
 
-# A file of at least this many bytes is read and packed by several threads, but no more than this.
+# A file of at least this many bytes is read and packed by several threads, at most this many.
 LARGE_FILE, MOST_LOADING = 1 << 24, 8
 
 

@@ -1,12 +1,14 @@
 """The hypotheses of every sentence, in arrays over all slots and rows.
 
-The rules of the search, for beams and samples alike: - A sentence has a fixed number of places. A running hypothesis
-takes one, and a finished one keeps its own, so that a beam of 1 is greedy search, and every search ends. - A sentence
-is done when no running hypothesis can still beat the worst of its `nbest` best finished ones: log-probabilities are
-never above 0, so a sum can only fall, and no penalty divides it by more than the one at the maximum length. - It is
-also done after the step at which its hypotheses hold their maximum number of tokens: that step only shows which of them
-end there. Those that do not are unfinished, and, best first, make up for finished ones where there are fewer than
-`nbest`. The same holds if the vocabulary leaves no way to continue.
+The rules of the search, for beams and samples alike:
+- A sentence has a fixed number of places. A running hypothesis takes one, and a finished one keeps its own,
+  so that a beam of 1 is greedy search, and every search ends.
+- A sentence is done when no running hypothesis can still beat the worst of its `nbest` best finished ones:
+  log-probabilities are never above 0, so a sum can only fall, and no penalty divides it by more than the one
+  at the maximum length.
+- It is also done after the step at which its hypotheses hold their maximum number of tokens: that step only
+  shows which of them end there. Those that do not are unfinished; the best of them make up for finished ones
+  where there are fewer than `nbest`. The same holds if the vocabulary leaves no way to continue.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ForeignConfig:
         return None if self._values.get(name) is None else self.integer(name, lowest=lowest)
 
     def token(self, name: str, default: int | None, vocabulary: int) -> int:
-        """The id of a token in a vocabulary."""
+        """The id of a token in a vocabulary; if the default is not in it, the setting must be given."""
         return self.integer(name, default, 0, vocabulary)
 
     def number(self, name: str, default: float, lowest: float = 0.0, below: float | None = None) -> float:

@@ -68,8 +68,8 @@ def _attend_in_blocks(
 def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, *, in_step: bool = False) -> Tensor:
     """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
 
-    On CPUs, how a product is rounded can depend on the other rows of the batch if its width is not a multiple of 8.
-    In a decoding step the sums are made block by block of keys.
+    On CPUs, the rounding of a product whose width is not a multiple of 8 depends on that, hence on what a sentence is
+    batched with. In a decoding step the sums are made block by block of keys.
     """
     width, num_keys = value_BHSV.shape[-1], value_BHSV.shape[-2]
     missing = max(-width % 8, FEWEST_COLUMNS - width if in_step else 0)

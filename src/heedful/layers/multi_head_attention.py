@@ -64,7 +64,7 @@ class AttentionHeads(AttentionLayer):
 
 
 class StepCache(Protocol):
-    """What a step of self-attention needs from a cache: N groups of Q queries; a group's queries share S keys.
+    """What a step of self-attention needs from a cache: N groups of Q queries, which see some of their S keys.
 
     `key_positions` are N S, or 1 S where they are the same for all.
     """

@@ -48,8 +48,8 @@ def tokens_that_fit(model: ActivationMemory, parameters: int, device: Device, wo
 
 
 def sentences_that_fit(model: DecodingMemory, rows: int, longest: int | None) -> int:
-    """Sentences of `rows` hypotheses, of up to `longest` tokens each if that is set, whose caches fit in the
-    `memory_share` of one process."""
+    """Sentences of `rows` hypotheses, of up to `longest` tokens each if that is set, whose caches fit in
+    `memory_share`."""
     sentence = model.decoding_bytes(rows, max(SLOT_LENGTH, longest or 0))
     return max(1, int(memory_share(model.device) / sentence))
 

@@ -210,8 +210,7 @@ class XLNet(nn.Module):
         return distance_sinusoids(distances_X, self.config.width).to(self.query_embedding.dtype)
 
     def _other_segment(self, ids_BT: Tensor, memory: int, segments_BT: Tensor | None) -> Tensor | None:
-        """B 1 T S: whether a key is in another segment; memories are in segment 0, and so is everything without
-        segments.
+        """B 1 T S: whether a key is in another segment; memories, and everything without segments, are in segment 0.
 
         A score that all keys share changes no weight: without segments it is left out, except in training, for
         gradients of zero.
