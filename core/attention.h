@@ -1,7 +1,8 @@
-// Attention of the rows of one sentence to its keys and values, head by head (paper, 3.2).
+// Attention from the rows of one sentence to its keys and values, head by head (paper, 3.2).
 //
-// Keys lie in blocks of 16 places, so that the scores of 16 places are one vector: [block][head and element][16].
-// Values lie place by place: [place][head and element]. A place that a row does not see has the weight 0 in its sums.
+// Keys are stored in blocks of 16 places, so that the scores of 16 places are one vector: [block][head and
+// element][16]. Values are stored place by place: [place][head and element]. A place that a row does not see has the
+// weight 0 in its sums.
 #pragma once
 
 #include "layers.h"
@@ -19,13 +20,13 @@ constexpr int QUERY_TILE = 4, VALUE_TILE = 1;
 struct Visible {
     int begin, end;
     const float* mask;
-    int position;  // of the query, for biases by distance
+    int position;  // the query's, for biases by distance
 };
 
 struct Memory {
     const float* keys;
     const float* values;
-    const int32_t* positions;  // of the places; null if each place is its own position
+    const int32_t* positions;  // the places' positions; null if each place is its own position
 };
 
 struct Heads {
@@ -63,7 +64,7 @@ inline void score_blocks(const float* const* queries, const float* keys, size_t 
     }
 }
 
-// Weights out of scores; gives 1 over their sum.
+// Turns scores into weights; returns 1 over their sum.
 inline float softmax_row(float* scores, int first, int last, const Visible& visible, const Heads& heads, int head,
                          const int32_t* positions, float scale) {
     const Floats factor = broadcast(scale), nothing = broadcast(-INFINITY);
@@ -92,7 +93,7 @@ inline float softmax_row(float* scores, int first, int last, const Visible& visi
     return 1.0f / sum(total);
 }
 
-// Sums of values, weighted: a few rows of one head.
+// Weighted sums of values for a few rows of one head.
 template <int ROWS, int VECTORS>
 inline void mix_values(const float* weights, size_t stride, const float* values, size_t value_stride, int begin,
                        int end, int width, const float* factors, float* const* outputs) {
@@ -171,7 +172,7 @@ inline void attend_tile(Work& work, const Heads& heads, const float* const* quer
     }
 }
 
-// Attention of rows of one sentence: queries in, the heads' outputs side by side out.
+// Attention for rows of one sentence: queries in, the heads' outputs side by side out.
 inline void attend(Work& work, const Heads& heads, Rows queries, const Memory& memory, const Visible* visible, int rows,
                    Rows outputs) {
     for (int row = 0; row < rows;) {
@@ -196,7 +197,7 @@ inline void attend(Work& work, const Heads& heads, Rows queries, const Memory& m
     }
 }
 
-// Puts the keys and values of a row, which lie one after the other, into their place.
+// Puts the keys and values of a row, which are adjacent in memory, into their place.
 inline void put_place(const Stack& stack, const float* key_value, float* keys, float* values, int place) {
     const int key_row = stack.key_row(), value_row = stack.value_row();
     float* block = keys + size_t(place / LANES) * key_row * LANES + place % LANES;
@@ -204,7 +205,7 @@ inline void put_place(const Stack& stack, const float* key_value, float* keys, f
     memcpy(values + size_t(place) * value_row, key_value + key_row, value_row * sizeof(float));
 }
 
-// Turns the pairs of an element of the first half and one of the second of each head by the angles of a position.
+// Rotates the pairs of each head, an element of the first half and one of the second, by the angles of a position.
 inline void rotate(const Stack& stack, float* heads, int count, int position) {
     const int width = stack.settings.key_width, half = width / 2;
     const float* cosines = stack.cosines + size_t(position) * half;
@@ -219,7 +220,7 @@ inline void rotate(const Stack& stack, float* heads, int count, int position) {
     }
 }
 
-// Embeddings of tokens, with what positions add to them.
+// The embedding of a token, plus what its position and segment add.
 inline void embed(const Stack& stack, int width, int32_t token, int32_t segment, int64_t position, float* row) {
     const heedful_stack& s = stack.settings;
     const float* from = stack.embedding + size_t(token) * width;

@@ -1,5 +1,5 @@
-// The CRC-32 that files of weights bear: at the speed of the cache, where the processor multiplies polynomials, and of
-// parts that several threads have summed up.
+// The CRC-32 of weight files: at the speed of the cache if the processor multiplies polynomials, and for parts that
+// several threads have summed up.
 #include "interface.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static uint32_t add_bytes(uint32_t state, const uint8_t* bytes, uint64_t count) 
     return state;
 }
 
-// What `sum` amounts to so many bits further on, by `powers` of x for these, with the 16 bytes that are there added.
+// `sum` moved on by some bits, given the `powers` of x for them, with the 16 bytes at that place added.
 WITH_POLYNOMIALS static inline __m128i moved(__m128i sum, __m128i powers, __m128i bytes) {
     const __m128i low = _mm_clmulepi64_si128(sum, powers, 0x00), high = _mm_clmulepi64_si128(sum, powers, 0x11);
     return _mm_xor_si128(_mm_xor_si128(low, high), bytes);
@@ -31,7 +31,7 @@ WITH_POLYNOMIALS static inline __m128i sixteen(const uint8_t* bytes) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-// Four sums side by side, each of every fourth 16 bytes; `count` is a multiple of 64. The powers are those of
+// Four sums side by side, each over every fourth 16 bytes; `count` is a multiple of 64. The powers are from
 // "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (Gopal et al., Intel, 2009), bits reflected.
 WITH_POLYNOMIALS static uint32_t add_blocks(uint32_t state, const uint8_t* bytes, uint64_t count) {
     const __m128i by_512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4), by_128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
@@ -65,7 +65,7 @@ int heedful_checksum(const void* data, uint64_t count, uint32_t* sum) {
 #endif
 }
 
-// The product of two polynomials modulo that of CRC-32, bits reflected: the highest one is that of x^0.
+// The product of two polynomials modulo that of CRC-32, bits reflected: the highest bit stands for x^0.
 static uint32_t product(uint32_t one, uint32_t other) {
     uint32_t sum = 0;
     for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
@@ -76,7 +76,7 @@ static uint32_t product(uint32_t one, uint32_t other) {
 }
 
 uint32_t heedful_checksum_joined(uint32_t first, uint32_t second, uint64_t count) {
-    // The bytes of the second part move the first one's sum on, by x^8 each.
+    // Each byte of the second part moves the first one's sum on by x^8.
     uint32_t moved = first;
     for (uint32_t power = 1u << 23; count; count >>= 1, power = product(power, power))
         if (count & 1) moved = product(moved, power);

@@ -1,17 +1,17 @@
-// The one loop of all decoding: requests come at any time, slots are kept full, results are there when done.
+// The single loop for all decoding: requests come at any time, slots are kept full, results are returned when done.
 #include "decoder.h"
 
 #include <time.h>
 
 namespace heedful {
 
-// About as many tokens are encoded at a time: enough for large products, yet little to hold.
+// About this many tokens are encoded at a time: enough for large products, yet little to hold.
 static const int TOKENS_PER_PREFILL = 1024;
-// What comes while many sentences are under way is encoded when it is this share of them, or before this step after it
-// came: one sentence costs nearly as much to encode as several.
+// Requests that come while many sentences are under way are encoded once they are one in this many of them, or before
+// this step after they came: one sentence costs nearly as much to encode as several.
 static const int SHARE_TO_GATHER = 8, STEPS_TO_GATHER = 4;
 
-// Milliseconds, by a clock that nobody sets.
+// Milliseconds, by a clock that is never set.
 static int64_t now() {
 #if defined(_WIN32)
     return static_cast<int64_t>(GetTickCount64());
@@ -32,7 +32,7 @@ static Sentence* unused_sentence(heedful_decoder& decoder) {
     return decoder.unused[--decoder.unused.size];
 }
 
-// Only sentences under way have caches: however many wait, memory is taken for those that are decoded side by side.
+// Only sentences under way have caches: however many wait, memory is used only for those decoded side by side.
 static void give_caches(heedful_decoder& decoder, Sentence* sentence) {
     if (!decoder.with_caches.size) return;
     Sentence* done = decoder.with_caches[--decoder.with_caches.size];
@@ -46,7 +46,7 @@ static void check_tokens(const heedful_model& model, const int32_t* tokens, int 
             fail("token %d is not in the vocabulary, which has %d", tokens[i], model.settings.vocabulary);
 }
 
-// The most positions that a stack takes, by its table of them.
+// The most positions that a stack takes, according to its table.
 static int64_t reach(const Stack& stack) {
     const int scheme = stack.settings.positions;
     return scheme == HEEDFUL_LEARNED || scheme == HEEDFUL_ROTARY ? stack.settings.position_rows : 1 << 24;
@@ -88,7 +88,7 @@ void add_requests(heedful_decoder& decoder, const heedful_request* requests, int
         memmove(decoder.waiting.data, decoder.waiting.data + decoder.next, decoder.waiting.size * sizeof(Sentence*));
         decoder.next = 0;
     }
-    // There is room for each in all the places that it comes to.
+    // Room for each of them in every list that it will pass through.
     const size_t first = decoder.waiting.size, under_way = first + decoder.running + count;
     decoder.waiting.reserve(first + count);
     decoder.done.reserve(decoder.done.size + under_way);
@@ -106,7 +106,7 @@ void add_requests(heedful_decoder& decoder, const heedful_request* requests, int
         while (decoder.waiting.size > first) decoder.unused.add(decoder.waiting[--decoder.waiting.size]);
         fail_again();
     }
-    // The longest first, so that the last ones to be done are short.
+    // The longest first, so that the last to finish are short.
     if (count) qsort(decoder.waiting.data + first, count, sizeof(Sentence*), by_length);
 }
 
@@ -114,7 +114,7 @@ static int num_waiting(const heedful_decoder& decoder) {
     return static_cast<int>(decoder.waiting.size - decoder.next);
 }
 
-// Whether what waits is to wait for more; asked once before each step.
+// Whether what waits should wait for more; called whenever a group could take something.
 static bool gathers(Group& group, int waiting) {
     const bool few = waiting && waiting * SHARE_TO_GATHER < static_cast<int>(group.running.size);
     group.steps_gathered = few ? group.steps_gathered + 1 : 0;
@@ -122,7 +122,7 @@ static bool gathers(Group& group, int waiting) {
     return group.steps_gathered > 0;
 }
 
-// Takes requests into a group's free slots, a fair share of all that there are.
+// Takes requests into a group's free slots, up to its fair share of all.
 static int take_waiting(Group& group, bool alone, Sentence** taken, int most) {
     heedful_decoder& decoder = *group.decoder;
     lock(&decoder.mutex);
@@ -149,7 +149,7 @@ static void fill(Group& group, Pool* pool) {
     Sentence* taken[64];
     group.running.reserve(group.running.size + 64);
     while (int count = take_waiting(group, pool != nullptr, taken, 64)) {
-        // In the group first: if something fails they are not lost.
+        // Into the group first: if something fails they are not lost.
         for (int i = 0; i < count; i++) group.running.add(taken[i]);
         group.decoder->set->prefill(group, pool, taken, count);
         if (model.shortlist.used())
@@ -178,7 +178,7 @@ static void hand_out(Group& group) {
     }
 }
 
-// Steps of a group, until it has nothing more to do or the time is over.
+// Steps of a group, until it has nothing left to do or the time is over.
 static void run_group(Group& group, Pool* pool) {
     heedful_decoder& decoder = *group.decoder;
     for (;;) {
@@ -198,7 +198,7 @@ static void run_part(void* decoder, int part) {
     if (group.failed) memcpy(group.message, failure().message, sizeof group.message);
 }
 
-// With a single sentence all threads work on it; otherwise each has sentences of its own.
+// With a single sentence all threads work on it; otherwise each thread has its own sentences.
 static void run_groups(heedful_decoder& decoder, int milliseconds) {
     decoder.deadline = milliseconds ? now() + milliseconds : 0;
     if (num_waiting(decoder) + decoder.running == 1) {
@@ -285,7 +285,7 @@ void free_decoder(heedful_decoder& decoder) {
     decoder.named.free();
 }
 
-// Where the sentence of that index is under way.
+// Finds the sentence of that index if it is under way.
 bool find_running(heedful_decoder& decoder, int64_t index, Group** group, size_t* place) {
     for (Group& each : decoder.groups)
         for (size_t i = 0; i < each.running.size; i++)

@@ -1,4 +1,4 @@
-// Sentences that are decoded side by side by one thread, what a step of them needs, and the decoder over all threads.
+// Sentences that one thread decodes side by side, what a step of them needs, and the decoder over all threads.
 #pragma once
 
 #include "model.h"
@@ -7,7 +7,7 @@
 
 namespace heedful {
 
-// A column of a row's logits stands for a token.
+// A column of a row's logits, which stands for a token, and its logit.
 struct Candidate {
     float logit;
     int32_t column;
@@ -35,10 +35,10 @@ struct Result {
 
 void free_result(Result* result);
 
-// Scratch space of the layers; made and known by the code for one instruction set.
+// Scratch space of the layers, private to the code for one instruction set.
 struct Workspace;
 
-// What one thread decodes. All that it allocates hangs on it, and is not lost when something fails.
+// What one thread decodes. It holds everything that it allocates, so nothing leaks when something fails.
 struct Group {
     heedful_decoder* decoder;
     Workspace* workspace;
@@ -46,12 +46,12 @@ struct Group {
     Array<StepRow> rows;
     Array<Candidate> candidates;  // [row][beam], the largest logit first
     Array<float> logits;          // [row][column], where options need all of them
-    size_t logit_stride;          // from one of these rows to the next
-    int64_t steps;  // of sentences, since the beginning
-    Array<int32_t> text;          // what penalties look through, and the tokens in it
+    size_t logit_stride;          // from one row to the next
+    int64_t steps;  // steps of sentences so far
+    Array<int32_t> text;          // what penalties look at, and the tokens in it
     Array<uint8_t> seen;
     Array<Candidate> drawn_from;
-    Result* result;  // what is being written of a sentence that is done
+    Result* result;  // being written for a sentence that is done
     int steps_gathered;
     char message[256];
     bool failed;
@@ -60,12 +60,12 @@ struct Group {
 // The code for one instruction set.
 struct InstructionSet {
     const char* name;
-    // The bits of the largest amount in a row, which sort as the numbers do.
+    // The bits of the largest absolute value in a row, which sort as the values do.
     uint32_t (*largest_amount)(const float* row, int width);
     void (*pack_int8_row)(Linear&, int output, const float* row, float largest);
     Workspace* (*new_workspace)();
     void (*free_workspace)(Workspace*);
-    // Computes what decoding needs of new sentences: the memory of an encoder, or the keys and values of a prompt.
+    // Computes what decoding needs from new sentences: the keys and values of an encoder's output, or of a prompt.
     void (*prefill)(Group&, Pool*, Sentence** sentences, int count);
     // The rows of all sentences under way, with their candidates or all their logits.
     void (*step)(Group&, Pool*);
@@ -75,27 +75,27 @@ struct InstructionSet {
                    const int32_t* lengths, int pooling, int head, float* output);
 };
 
-// The one that new models are made for.
+// The instruction set for new models.
 const InstructionSet& instruction_set();
 
 // Search: gives every sentence its next tokens, from the candidates or the logits of a step.
 void advance(Group& group);
-// The number of columns of a sentence's logits, and the token that one of them stands for.
+// The number of columns of a sentence's logits, and the token that one of the columns stands for.
 int num_columns(const heedful_model& model, const Sentence& sentence);
 int32_t token_of(const heedful_model& model, const Sentence& sentence, int column);
-// The columns of the largest logits of a row, the largest first, the first one first among equals.
+// The columns of the largest logits of a row, largest first, among equals the first column first.
 int likeliest_of(const float* logits, int columns, int count, Candidate* found);
-// A column drawn from a row of logits, by a uniform number; `from` is memory to work in.
+// A column drawn from a row of logits by a uniform number; `from` is scratch memory.
 int draw(const heedful_options& options, const float* logits, int columns, double uniform, Array<Candidate>& from);
 void write_result(const heedful_options& options, Sentence& sentence, Result& result);
 bool is_done(const heedful_options& options, Sentence& sentence);
 // The row of the best hypothesis under way.
 int best_row(const Sentence& sentence);
-// The length of the hypothesis with the best score so far, one that has ended or one under way, and its tokens if there
-// is room for so many.
+// The length of the hypothesis with the best score so far, whether ended or under way, and its tokens if `most` is
+// enough.
 int best_so_far(const heedful_options& options, const Sentence& sentence, int32_t* tokens, int most);
 
-// Whether a search needs the largest logits alone; otherwise it needs all of them.
+// Whether a search needs only the largest logits; otherwise it needs all.
 inline bool chooses_by_candidates(const heedful_options& options) {
     return !options.sampling && !options.no_repeat_ngram && options.repetition_penalty == 1.0;
 }
@@ -110,12 +110,12 @@ struct heedful_decoder {
     heedful::Array<heedful::Group> groups;
     heedful::Mutex mutex;  // over all that follows
     heedful::Array<heedful::Sentence*> waiting;  // those from `next` on
-    // Sentences that are done: with caches, for the next ones to take over, and without.
+    // Finished sentences: with caches, for others to take over, and without.
     heedful::Array<heedful::Sentence*> with_caches, unused;
     size_t next, taken;
-    heedful::Array<heedful::Result*> done;  // those from `taken` on have not been asked for
-    int running;       // sentences that groups have
-    bool failed;       // some sentences are between two steps
+    heedful::Array<heedful::Result*> done;  // those from `taken` on have not been taken yet
+    int running;       // sentences in groups
+    bool failed;       // if so, sentences may be in the middle of a step
     int64_t deadline;  // in milliseconds; 0 for one step
     heedful::Array<uint8_t> named;  // tokens of a request's shortlist, while it is checked
 };

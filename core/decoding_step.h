@@ -1,4 +1,4 @@
-// One token of every sentence: prefilling, and the way of the new tokens through the decoder.
+// One token of every sentence: prefilling, and running the new tokens through the decoder.
 #pragma once
 
 #include "logits.h"
@@ -34,7 +34,7 @@ inline void prefill_sources(DecodingWork& work, const heedful_model& model, Sent
         work.sequences.add({rows, each.source_length, nullptr, nullptr, 0, nullptr, nullptr, 0, 0, nullptr});
         rows += each.source_length;
         const size_t places = cross_places(each) * decoder.settings.layers;
-        // Zeros: what is in the last block after the source has weight 0, and must be a number.
+        // Zeros: the last block's places after the source have weight 0, but must hold numbers.
         each.cross_keys.size = each.cross_values.size = 0;
         each.cross_keys.resize(places * key_row);
         each.cross_values.resize(places * value_row);
@@ -53,7 +53,7 @@ inline void prefill_sources(DecodingWork& work, const heedful_model& model, Sent
     });
 }
 
-// The keys and values of prompts, all but their last token, which all rows of a sentence share.
+// The keys and values of prompts without their last token; all rows of a sentence share them.
 inline void prefill_prompts(DecodingWork& work, const heedful_model& model, Sentence** sentences, int count) {
     const int width = model.settings.width;
     const Stack& decoder = model.decoder;
@@ -112,7 +112,7 @@ inline void place_nodes(const Stack& stack, Sentence& sentence) {
     while (!sentence.taken[sentence.used - 1]) sentence.used--;
 }
 
-// What each row sees: the places on its path, and in layers with a window those that are near.
+// What each row sees: the places on its path, and in layers with a window the near ones among them.
 inline void look_around(DecodingWork& work, const Stack& stack, Group& group) {
     int most = 0;
     for (const StepRow& each : group.rows) most = each.sentence->used > most ? each.sentence->used : most;

@@ -1,4 +1,4 @@
-// All that is computed, for one instruction set: ISA is its name, and a file per set includes this one.
+// All computation for one instruction set: ISA is its name, and each set has a file that includes this one.
 #pragma once
 
 #include "sequences.h"

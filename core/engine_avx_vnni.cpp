@@ -1,4 +1,4 @@
-// Null where the compiler does not know these instructions.
+// The set is null if the compiler does not know these instructions.
 #include "decoder.h"
 
 namespace heedful {

@@ -1,4 +1,4 @@
-// How a call ends that cannot go on: a sentence is kept, and control goes back to where the call came in.
+// How a call that cannot continue ends: a message is kept, and control returns to where the call entered.
 #pragma once
 
 #include <setjmp.h>
@@ -11,16 +11,16 @@ struct Failure {
     char message[256];
 };
 
-// That of this thread.
+// This thread's failure.
 Failure& failure();
 
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// Lets a failure that `guarded` has stopped go on, after what had to be done.
+// Continues a failure that `guarded` has stopped, after cleaning up.
 [[noreturn]] void fail_again();
 
-// Runs a function in this thread; 0, or 1 if it failed. Never inlined: what the function has written before it failed
-// would be in registers of the caller, which are as they were when it began.
+// Runs a function in this thread; returns 0, or 1 if it failed. Never inlined: otherwise what the function wrote before
+// it failed could be in the caller's registers, which are restored to their state at the start.
 template <typename Function> __attribute__((noinline)) int guarded(Function&& function) {
     jmp_buf here;
     jmp_buf* before = failure().back;

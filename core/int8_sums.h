@@ -1,7 +1,7 @@
 // Sums of products of int8, a few rows times a few panels, for the instruction set that this file is compiled for.
 //
-// Weights become whole numbers up to LARGEST_WEIGHT, and values up to LARGEST_VALUE, to which a zero
-// point is added, so that they are bytes without a sign. Sums are exact, whatever the order.
+// Weights become whole numbers up to LARGEST_WEIGHT, and values up to LARGEST_VALUE, to which a zero point is added to
+// make them unsigned bytes. Sums are exact, whatever the order.
 #pragma once
 
 #include "linear.h"
@@ -40,7 +40,7 @@ inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weight
                 _mm512_dpbusd_epi32(sums[p][row], value, columns[p]);
         }
     }
-    // By way of memory: indexed by loops that are not unrolled, the sums would not have stayed in registers.
+    // Through memory: if loops that are not unrolled indexed the sums, these would not stay in registers.
     UNROLLED for (int p = 0; p < PANELS; p++) UNROLLED for (int row = 0; row < ROWS; row++)
         _mm512_storeu_si512(found[p][row], sums[p][row]);
 }
@@ -48,7 +48,7 @@ inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weight
 constexpr int LARGEST_WEIGHT = 127, LARGEST_VALUE = 127, ZERO_POINT_BITS = 7;
 constexpr int INT8_PANELS = 1;
 
-// A panel takes two registers per row: with six rows twelve of sixteen.
+// A panel takes two registers per row: with six rows, twelve of sixteen.
 template <int ROWS, int PANELS>
 inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weights, int groups,
                       int32_t (*found)[ROWS][PANEL]) {
@@ -70,7 +70,7 @@ inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weight
     }
 }
 #elif defined(__AVX2__)
-// Without an instruction of their own, products are added in 16 bits, four of them at most: 4 x 127 x 63 is what fits.
+// Without a special instruction, products are added in 16 bits, at most four of them: 4 x 127 x 63 still fits.
 constexpr int LARGEST_WEIGHT = 63, LARGEST_VALUE = 63, ZERO_POINT_BITS = 6;
 constexpr int INT8_PANELS = 1;
 
@@ -113,7 +113,7 @@ inline void int8_sums(const uint8_t* values, size_t stride, const int8_t* weight
                       int32_t (*found)[ROWS][PANEL]) {
     memset(found, 0, sizeof(int32_t) * PANELS * ROWS * PANEL);
     for (int group = 0; group < groups; group++) {
-        // As 16 bits, the four inputs of an output side by side: what compilers have vectors for.
+        // As 16 bits, the four inputs of an output side by side: compilers can vectorise this.
         int16_t columns[PANEL * GROUP];
         for (int i = 0; i < PANEL * GROUP; i++) columns[i] = weights[size_t(group) * PANEL * GROUP + i];
         for (int row = 0; row < ROWS; row++) {

@@ -1,4 +1,4 @@
-// The C interface: checks what comes in, and turns failures into return codes.
+// The C interface: checks the input, and turns failures into return codes.
 #include "interface.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void check_ids(const int32_t* ids, int64_t count, int32_t size, const cha
         if (ids[i] < 0 || ids[i] >= size) fail("%s %d is not one of the %d that there are", what, ids[i], size);
 }
 
-// The sum of lengths, each of which is within what positions allow.
+// The sum of lengths, each of which must be within what the positions allow.
 static int64_t check_lengths(const Stack& stack, const int32_t* lengths, int count, int least, int added) {
     const int scheme = stack.settings.positions;
     const bool bounded = scheme == HEEDFUL_LEARNED || scheme == HEEDFUL_ROTARY;

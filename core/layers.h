@@ -1,4 +1,4 @@
-// What stands between the products of a block: norms, linear layers as a whole, the feed-forward network.
+// What a block has besides products and attention: norms, whole linear layers, the feed-forward network.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,8 @@
 namespace heedful {
 namespace ISA {
 
-// A product is worth being divided if its weights take so many bytes: those of fewer are read faster than threads meet.
+// A product is worth dividing if its weights have this many bytes: smaller ones are read faster than threads
+// synchronise.
 constexpr size_t WORTH_DIVIDING = 200 * 1000;
 
 // y = (x - mean) / deviation * weight + bias, or x / root of the mean square * weight; x and y may be the same.
@@ -30,7 +31,8 @@ inline void normalise_row(const float* x, int width, const Norm& norm, float eps
         squares = fma(distance, distance, squares);
     }
     const float variance = sum(squares) / static_cast<float>(width);
-    // A variance that is too large for a float makes NaN of the row, which is told of: the rest would be a plausible lie.
+    // A variance too large for a float makes the row NaN, which is reported: otherwise the result would be plausible,
+    // but wrong.
     const float overflow = variance - variance;
     const Floats factor = broadcast(1.0f / sqrtf(variance + epsilon + overflow)), shift = broadcast(mean);
     for (int i = 0; i < width; i += LANES) {
@@ -41,7 +43,7 @@ inline void normalise_row(const float* x, int width, const Norm& norm, float eps
     }
 }
 
-// Rows of numbers in memory that may be longer than a row has numbers.
+// Rows of numbers in memory; `stride` may be larger than a row has numbers.
 struct Rows {
     float* data;
     size_t stride;
@@ -50,7 +52,7 @@ struct Rows {
 
 // Where a linear layer puts its input as bytes, and the threads that may help it.
 struct Work {
-    Pool* pool = nullptr;  // null if every thread has work of its own
+    Pool* pool = nullptr;  // null if every thread has its own work
     Array<uint8_t> bytes;
     Array<float> scales, normalised, wide, context, scores;
 
@@ -61,7 +63,7 @@ struct Work {
     }
 };
 
-// The input of a product, as it wants it.
+// The input of an int8 product, as bytes.
 inline Quantized quantized(Work& work, const Linear& linear, Rows x, int rows) {
     const size_t stride = linear.byte_stride();
     work.bytes.reserve(rows * stride + 64);
@@ -82,7 +84,7 @@ struct PanelRange {
 inline void multiply_panels(void* work, int part) {
     const PanelRange& all = *static_cast<PanelRange*>(work);
     const Linear& linear = *all.linear;
-    // Whole tiles of panels, as many for each part as can be.
+    // Whole tiles of panels, as evenly as possible for all parts.
     const int unit = linear.bytes ? INT8_PANELS : FP32_PANELS, units = (linear.panels() + unit - 1) / unit;
     const int first = units * part / all.parts * unit;
     int last = units * (part + 1) / all.parts * unit;
@@ -95,7 +97,7 @@ inline void multiply_panels(void* work, int part) {
         fp32_panels(linear, all.x.data, all.x.stride, all.rows, first, last, output);
 }
 
-// y = x W + b, added to what is there or followed by an activation, if `then` says so.
+// y = x W + b, added to y or followed by an activation if `then` says so.
 inline void apply(Work& work, const Linear& linear, Rows x, int rows, Rows y, Then then) {
     PanelRange all = {&linear, x, {}, rows, 1, {y.data, y.stride, then}};
     if (linear.bytes) all.bytes = quantized(work, linear, x, rows);
@@ -130,7 +132,7 @@ inline void feed_forward(Work& work, const Stack& stack, const Block& block, Row
     Rows hidden = {work.wide.data, size_t(projected)};
     apply(work, block.inner, input, rows, hidden, ACTIVATIONS[stack.settings.activation]);
     if (projected != inner) {
-        // SiLU of the first half, times the second one.
+        // SiLU of the first half, times the second half.
         for (int row = 0; row < rows; row++)
             for (int i = 0; i < inner; i += LANES) {
                 Floats gate = activated(load_rest(hidden[row], i, inner), Then::SILU);

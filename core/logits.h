@@ -1,7 +1,7 @@
-// The logits of a step, tile by tile: what the softmax and the search need of them is taken while a tile is in the cache.
+// The logits of a step, tile by tile: what the softmax and the search need is taken while a tile is in the cache.
 //
-// Columns stand for the tokens of the vocabulary, or with a shortlist for the frequent tokens and then for those of the
-// row's sentence, in tiles of their own.
+// Columns stand for the tokens of the vocabulary, or, with a shortlist, for the frequent tokens and then, in separate
+// tiles, for those of the row's sentence.
 #pragma once
 
 #include "decoder.h"
@@ -10,7 +10,7 @@
 namespace heedful {
 namespace ISA {
 
-// Columns of logits that are computed at a time, for all rows.
+// Columns of logits computed at a time, for all rows.
 constexpr int LOGIT_TILE = 256;
 
 struct LogitWork : StackWork {
@@ -35,7 +35,7 @@ template <typename Function> inline void for_each_sentence(Group& group, Functio
     }
 }
 
-// Keeps the largest logits, the first column first among equals.
+// Keeps the largest logits; among equals the first column comes first.
 inline void insert(Candidate* best, int& count, int most, Candidate found) {
     int place = count < most ? count++ : most - 1;
     for (; place > 0 && best[place - 1].logit < found.logit; place--) best[place] = best[place - 1];
@@ -77,16 +77,16 @@ struct LogitTiles {
     LogitWork* work;
     Group* group;
     const heedful_settings* settings;
-    const Linear* common;  // the columns that all rows have
+    const Linear* common;  // the columns that all rows share
     Quantized bytes;
     Rows x;
     int rows, common_tiles, tiles, parts, beam;
-    size_t stride, room;  // from one row to the next; of tile rows
+    size_t stride, room;  // from one row to the next; for the rows of a tile
     bool shortlisted, keep, collects;  // all logits; the candidates
 };
 
-// Special tokens but the end are never chosen, nor is the end before the shortest length. Of a shortlist the end is the
-// first column, and it has no other special token.
+// Special tokens except the end are never chosen, nor is the end before the shortest length. With a shortlist, the end
+// is the first column, and there is no other special token.
 inline void forbid(const LogitTiles& all, const StepRow& row, float* logits, int first, int columns) {
     const heedful_settings& s = *all.settings;
     const bool early = row.sentence->length < row.sentence->shortest;
@@ -98,7 +98,7 @@ inline void forbid(const LogitTiles& all, const StepRow& row, float* logits, int
         if (id >= first && id < first + columns && (id != s.end || early)) logits[id - first] = -INFINITY;
 }
 
-// Some columns of a layer, from a panel's first on, for some rows.
+// Some columns of a layer, from the start of a panel, for some rows.
 inline void multiply_tile(const LogitTiles& all, const Linear& output, size_t first_row, int rows, int first, int columns,
                           float* logits) {
     const int panel = first / PANEL, last = panel + (columns + PANEL - 1) / PANEL;
@@ -111,7 +111,7 @@ inline void multiply_tile(const LogitTiles& all, const Linear& output, size_t fi
     }
 }
 
-// Takes what is needed of a row's part of a tile, whose first column is `first` among all of the row.
+// Takes what is needed from a row's part of a tile, whose first column is `first` in the whole row.
 inline void take_in(const LogitTiles& all, int part, int tile, size_t row, int first, int columns, float* logits) {
     const size_t place = row * all.tiles + tile;
     softmax_part(logits, columns, all.work->tile_peaks.data + place, all.work->tile_sums.data + place);
@@ -134,7 +134,7 @@ inline void common_tile(const LogitTiles& all, int part, int tile) {
     for (int row = 0; row < all.rows; row++) take_in(all, part, tile, row, first, columns, logits + row * all.stride);
 }
 
-// The columns that a sentence's rows have for themselves; of another sentence there may be fewer.
+// The columns that only one sentence's rows have; other sentences may have fewer.
 inline void own_tile(const LogitTiles& all, int part, int tile) {
     const int first = (tile - all.common_tiles) * LOGIT_TILE, column = all.common->outputs + first;
     float* logits = all.keep ? all.group->logits.data + column : all.work->tile.data + part * all.room;
@@ -172,7 +172,7 @@ inline void join_parts(const LogitTiles& all) {
         for (int tile = 0; tile < all.tiles; tile++) total += sums[tile] * expf(peaks[tile] - each.peak);
         each.log_sum = logf(total);
         each.num_candidates = 0;
-        // A logit that is NaN or infinite makes NaN of the sum.
+        // A logit that is NaN or infinite makes the sum NaN.
         if (!isfinite(each.log_sum)) fail("the model's scores are not numbers");
         if (!all.collects) continue;
         Candidate* best = group.candidates.data + size_t(row) * all.beam;

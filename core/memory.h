@@ -1,7 +1,7 @@
 // Memory that is aligned for vectors and filled with zeros, and arrays that grow and never shrink.
 //
-// Each file inlines all of this: of functions that several files hold the linker keeps one, and that may be one with
-// instructions that the processor does not have.
+// Each file inlines all of this: if several files had the same function, the linker would keep one of them, perhaps one
+// with instructions that the processor does not have.
 #pragma once
 
 #include <stddef.h>
@@ -17,13 +17,13 @@ namespace heedful {
 
 INLINED size_t rounded_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Zeros, for numbers that are read as whole vectors: there is room for one more after the last.
+// Zeros, for numbers that are read as whole vectors: there is room for one more vector after the last number.
 void* zeros(size_t count, size_t size);
 void free_zeros(void* memory);
 
 template <typename T> INLINED T* new_zeros(size_t count) { return static_cast<T*>(zeros(count, sizeof(T))); }
 
-// Numbers or plain structures; what is new is zero.
+// Numbers or plain structures; new ones are zero.
 template <typename T> struct Array {
     T* data = nullptr;
     size_t size = 0, room = 0;
@@ -33,7 +33,7 @@ template <typename T> struct Array {
     INLINED T* begin() { return data; }
     INLINED T* end() { return data + size; }
 
-    // Room for so many at least.
+    // Makes room for at least so many.
     INLINED void reserve(size_t count) {
         if (count <= room) return;
         size_t more = count > 2 * room ? count : 2 * room;

@@ -8,7 +8,7 @@
 
 namespace heedful {
 
-// The most that a size in the settings may be: what is larger is damaged, and must not overflow anything.
+// The most that a size in the settings may be: larger ones must be damaged, and must not cause overflows.
 static const int64_t LARGEST_SIZE = 1 << 24;
 
 static Expected& expect(heedful_model& model, const char* name, int64_t rows, int64_t columns) {

@@ -1,4 +1,4 @@
-// A model's parts as they are in memory, and the table by which its tensors find their places.
+// A model's parts in memory, and the table by which its tensors find their places.
 #pragma once
 
 #include "interface.h"
@@ -13,7 +13,7 @@ struct InstructionSet;
 
 struct Norm {
     float* weight = nullptr;
-    float* bias = nullptr;  // null for norms by the root of the mean square
+    float* bias = nullptr;  // null for RMS norms
 };
 
 struct Attention {
@@ -53,7 +53,7 @@ struct Stack {
     bool has_bias() const { return slopes || distance_bias; }
 };
 
-// A tensor that is expected, and where it goes: into a linear layer, or plain into memory.
+// An expected tensor, and where it goes: into a linear layer, or unpacked into memory.
 struct Expected {
     char name[96];
     int64_t shape[3];
@@ -84,8 +84,8 @@ struct heedful_model {
     heedful::Norm transform_norm;
     heedful::Shortlist shortlist;
     heedful::Array<heedful::Expected> expected;
-    heedful::WeightMemory memory;  // of all that tensors become, and of the positions that are computed
+    heedful::WeightMemory memory;  // for everything that tensors become, and for computed positions
     bool ready;
-    // The code that computes with it: weights are packed for its products.
+    // The code that computes with the model: the weights are packed for its products.
     const heedful::InstructionSet* set;
 };

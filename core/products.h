@@ -1,7 +1,7 @@
-// Matrix products, int8 and fp32: rows of values times packed weights, with the bias, the activation or the sum that
-// follows them done while the results are in registers.
+// Matrix products, int8 and fp32: rows of values times packed weights; the bias and the activation or sum that follow
+// are done while the results are in registers.
 //
-// A result is a sum over the inputs in their order, whatever the number of rows or columns computed beside it.
+// A result is a sum over the inputs in order, however many rows or columns are computed beside it.
 #pragma once
 
 #include "int8_sums.h"
@@ -9,7 +9,7 @@
 namespace heedful {
 namespace ISA {
 
-// What becomes of a product.
+// What happens to a product.
 enum class Then { STORE, ADD, RELU, GELU, GELU_TANH, SILU };
 
 inline Floats activated(Floats x, Then then) {
@@ -32,7 +32,7 @@ struct Output {
     Then then;
 };
 
-// One panel of one row: the last columns of a matrix may be fewer than a panel has.
+// One panel of one row; the last panel of a matrix may not be full.
 inline void finish(const Linear& linear, const Output& output, int row, int panel, Floats y) {
     int column = panel * PANEL, count = linear.outputs - column;
     float* to = output.rows + row * output.stride + column;
@@ -103,7 +103,7 @@ inline void fp32_tile(const Linear& linear, const float* values, size_t value_st
     }
 }
 
-// Rows of a tile, by the registers that there are.
+// Rows and panels per tile, by the available registers.
 #if defined(__AVX512F__)
 constexpr int TILE_ROWS = 6, FP32_PANELS = 4;
 #elif defined(__AVX2__)

@@ -1,4 +1,4 @@
-// Floats as bytes: the input of an int8 product, and its weights.
+// From floats to bytes: the input of an int8 product, and its weights.
 #pragma once
 
 #include "products.h"
@@ -6,7 +6,7 @@
 namespace heedful {
 namespace ISA {
 
-// The bits of the largest amount in a row; they sort as the numbers do, with infinity and NaN above all others.
+// The bits of the largest absolute value in a row; they sort as the values do, with infinity and NaN above all others.
 inline uint32_t largest_amount(const float* row, int width) {
     uint32_t found = 0;
 #if defined(__AVX512F__)
@@ -43,8 +43,8 @@ inline uint32_t largest_amount(const float* row, int width) {
     return found;
 }
 
-// Floats near 1.5 * 2^23 have no bits after the point: what is added to ROUNDING is rounded, and its last byte is the
-// whole number.
+// Floats near 1.5 * 2^23 have no bits after the point: a number added to ROUNDING is rounded, and the sum's last byte
+// is the whole number.
 constexpr float ROUNDING = 12582912.0f;
 
 // The last bytes of up to 16 numbers.
@@ -70,12 +70,12 @@ inline void store_bytes(uint8_t* to, Floats rounded, int count) {
 #endif
 }
 
-// A row as bytes: each value over the largest amount, times LARGEST_VALUE, rounded, plus the zero point.
+// A row as bytes: each value divided by the largest absolute value, times LARGEST_VALUE, rounded, plus the zero point.
 inline void quantize_row(const float* row, int width, uint8_t* bytes, float* scale) {
     uint32_t bits = largest_amount(row, width);
     float most;
     memcpy(&most, &bits, sizeof most);
-    // What is not a number must not be lost: it makes NaN of all results.
+    // NaN and infinity must not get lost: they make all results NaN.
     *scale = bits >= 0x7f800000u ? NAN : most / LARGEST_VALUE;
     const Floats factor = broadcast(most > 0.0f ? LARGEST_VALUE / most : 0.0f);
     const Floats rounding = broadcast(ROUNDING + (1 << ZERO_POINT_BITS));
@@ -85,9 +85,10 @@ inline void quantize_row(const float* row, int width, uint8_t* bytes, float* sca
     }
 }
 
-// A row of weights: the largest amount becomes LARGEST_WEIGHT, and four bytes at a time go where the panel has them.
+// A row of weights: the largest absolute value becomes LARGEST_WEIGHT, and bytes go four by four to their places in the
+// panel.
 inline void pack_int8_row(Linear& linear, int output, const float* row, float largest) {
-    // Of what is smaller than this no scale is left; it becomes zeros.
+    // A row of smaller numbers has no usable scale; it becomes zeros.
     const float scale = largest > 1e-36f ? largest / LARGEST_WEIGHT : 1.0f;
     const Floats divisor = broadcast(scale), rounding = broadcast(ROUNDING);
     Floats total = broadcast(0.0f);

@@ -1,4 +1,4 @@
-// Drawing a token, by its column, from a row of logits: from all, from the `top_k` likeliest, or the likeliest that make up `top_p`.
+// Draws a token, by its column, from a row of logits: from all, the `top_k` likeliest, or those that make up `top_p`.
 #include "decoder.h"
 
 namespace heedful {
@@ -22,7 +22,7 @@ static int compare(const void* first, const void* second) {
 
 static double weight_of(float logit, float peak, double temperature) { return exp((double(logit) - peak) / temperature); }
 
-// The column at which the running sum of the weights first passes that share of their sum.
+// The column at which the running sum of the weights first exceeds that share of their sum.
 static int pick(const Candidate* from, size_t count, float peak, double temperature, double share) {
     double total = 0.0, passed = 0.0;
     for (size_t i = 0; i < count; i++) total += weight_of(from[i].logit, peak, temperature);

@@ -4,9 +4,9 @@
 // - A sentence is done when no running hypothesis can still beat the worst of its `nbest` best finished ones:
 //   log-probabilities are never above 0, so a sum can only fall, and no penalty divides it by more than the one at the
 //   maximum length.
-// - It is also done after the step at which its hypotheses hold their maximum number of tokens: that step only tells
-//   which of them end there. Those that do not are unfinished, and serve, best first, as far as there are fewer than
-//   `nbest` finished ones.
+// - It is also done after the step at which its hypotheses hold their maximum number of tokens: that step only shows
+//   which of them end there. Those that do not are unfinished; the best of them make up for finished ones where there
+//   are fewer than `nbest`.
 #include "decoder.h"
 
 namespace heedful {
@@ -47,7 +47,7 @@ int best_so_far(const heedful_options& options, const Sentence& sentence, int32_
     return length;
 }
 
-// Takes a child into the best ones, behind those that are as good; gives how many there are.
+// Inserts a child among the best, after equally good ones; returns how many there are.
 static int keep_best(Child* best, int count, int most, const Child& child) {
     if (count == most && !(child.total > best[most - 1].total)) return count;
     int place = count < most ? count : most - 1;
@@ -56,7 +56,8 @@ static int keep_best(Child* best, int count, int most, const Child& child) {
     return count < most ? count + 1 : count;
 }
 
-// Lowers the log-probabilities of tokens that a hypothesis has, and rules out those that would repeat an n-gram.
+// Lowers the log-probabilities of tokens that a hypothesis already has, and rules out those that would repeat an
+// n-gram.
 static void adjust(Group& group, const StepRow& row, int vocabulary, float* logits) {
     const heedful_options& options = group.decoder->options;
     const Sentence& sentence = *row.sentence;
@@ -133,8 +134,8 @@ static void sample(Group& group, Sentence& sentence, const StepRow* rows, size_t
     }
 }
 
-// The best continuations, as many as there are places: the lower row first among equals, then the larger logit, then
-// the first column.
+// The best continuations, one for each place: among equals, the lower row first, then the larger logit, then the first
+// column.
 static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t first, int count) {
     const heedful_options& options = group.decoder->options;
     const heedful_model& model = *group.decoder->model;
@@ -159,7 +160,7 @@ static void search(Group& group, Sentence& sentence, const StepRow* rows, size_t
     for (int k = found; k < beam; k++) best[k] = {0, 0, 0.0f, -INFINITY};
 }
 
-// The hypotheses of the next step: a row's best continuation stays in the row, others take the free ones in order.
+// The hypotheses of the next step: a row's best continuation stays in the row, others take the free rows in order.
 static void take_rows(Sentence& sentence, int32_t end) {
     const int beam = sentence.beam;
     sentence.history.resize(size_t(sentence.length + 1) * beam);
@@ -233,7 +234,7 @@ void advance(Group& group) {
     }
 }
 
-// The places of ended hypotheses, the best first, the earlier ones first among equals.
+// The places of ended hypotheses, best first, among equals the earlier first.
 static const int* rank_ended(Sentence& sentence) {
     int* order = sentence.order.data;
     for (int i = 0; i < sentence.num_ended; i++) {
@@ -275,7 +276,7 @@ void write_result(const heedful_options& options, Sentence& sentence, Result& re
         const Ended& each = sentence.ended[order[i]];
         write_hypothesis(result, sentence, each.length, each.row, each.score, true, each.end);
     }
-    // The sentence is done: what its hypotheses had before the last step is not needed after this.
+    // The sentence is done: the totals from before the last step are not needed after this.
     double* left = sentence.totals_before.data;
     for (int i = 0; i < sentence.num_ended; i++)
         if (sentence.ended[i].length == length) left[sentence.ended[i].row] = -INFINITY;

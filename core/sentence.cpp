@@ -30,12 +30,12 @@ void Sentence::open(const heedful_request& request, const heedful_options& optio
     history.size = 0;
     for (int row = 0; row < beam; row++) {
         tokens[row] = first;
-        // In a search all rows begin alike, so that the first one stands for all.
+        // In a search all rows begin alike, so the first stands for all.
         totals[row] = totals_before[row] = options.sampling || !row ? 0.0 : -INFINITY;
     }
 }
 
-// Moves rows of memory apart, the last one first.
+// Moves rows of memory apart, the last row first.
 template <typename T> static void spread(Array<T>& array, size_t rows, size_t before, size_t after) {
     array.resize(rows * after);
     for (size_t row = rows; row-- > 1;) memmove(array.data + row * after, array.data + row * before, before * sizeof(T));

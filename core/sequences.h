@@ -1,4 +1,4 @@
-// Whole texts at once: the scores of given targets, and what an encoder makes of texts.
+// Whole texts at once: the scores of given targets, and an encoder's output for texts.
 #pragma once
 
 #include "decoding_step.h"
@@ -19,7 +19,7 @@ inline void token_scores(DecodingWork& work, const heedful_model& model, Rows x,
         Rows logits = {work.tile.data, size_t(vocabulary)};
         apply(work, model.output, {x[first], x.stride}, count, logits, Then::STORE);
         for (int row = 0; row < count; row++) {
-            // By tiles, as decoding does it.
+            // By tiles, as in decoding.
             float peak = -INFINITY, total = 0.0f;
             for (int pass = 0; pass < 2; pass++)
                 for (int column = 0; column < vocabulary; column += LOGIT_TILE) {
@@ -42,7 +42,7 @@ struct Pairs {
     float *scores, *alignment;
 };
 
-// What is needed of the pairs that are scored together.
+// Scratch space for pairs that are scored together.
 struct ScoringWork : DecodingWork {
     Array<float> cross_keys, cross_values;
     Array<size_t> starts;
@@ -65,7 +65,7 @@ template <typename Space, typename Function> inline void with_work(Pool* pool, F
     if (failed) fail_again();
 }
 
-// Scores a few pairs; a model without an encoder scores the targets alone, each after its `source`'s only token.
+// Scores a few pairs; a model without an encoder scores only the targets, each after the first token of its source.
 inline void score_pairs(ScoringWork& work, const heedful_model& model, int count, const Pairs& pairs) {
     const int width = model.settings.width;
     const Stack &encoder = model.encoder, &decoder = model.decoder;
@@ -153,8 +153,8 @@ inline void score(heedful_model& model, Pool* pool, int count, const int32_t* so
     });
 }
 
-// What an encoder makes of texts: every token's vector, or one vector per text (pooling 1: the first token's, 2: the
-// mean), and with a head its answers to those.
+// An encoder's output for texts: every token's vector, or one vector per text (pooling 1: the first token's, 2: the
+// mean); with a head, its answers for those.
 inline void encode_texts(StackWork& work, const heedful_model& model, int count, const int32_t* ids,
                          const int32_t* segments, const int32_t* lengths, int pooling, int head, float* output) {
     const int width = model.settings.width, outputs = head ? model.output.outputs : width;

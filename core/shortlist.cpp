@@ -6,7 +6,7 @@
 
 namespace heedful {
 
-// Copies one output of a layer in fp32: every number is in another vector, on both sides.
+// Copies one output of an fp32 layer: each of its numbers is in a different vector, on both sides.
 static void copy_numbers(const Linear& from, int output, Linear& to, int place) {
     const size_t panel = size_t(PANEL) * from.inputs;
     const float* source = from.numbers + output / PANEL * panel + output % PANEL;
@@ -58,7 +58,7 @@ void Shortlist::free() {
     output.free();
 }
 
-// Marks tokens; each may be marked once.
+// Marks tokens; each may be marked only once.
 static void mark(Array<uint8_t>& marked, const int32_t* tokens, int count) {
     const int vocabulary = static_cast<int>(marked.size);
     for (int i = 0; i < count; i++) {

@@ -10,14 +10,14 @@ namespace ISA {
 // A sequence among the rows that go through a stack together, and where its keys and values are kept.
 struct Sequence {
     int first_row, length;
-    float *keys, *values;    // of all layers, `places` each; null if they are needed for the layer alone
+    float *keys, *values;    // of all layers, `places` each; null if only needed within a layer
     int places;
     const float *cross_keys, *cross_values;  // of all layers
     int cross_places, cross_length;
     float* record;           // weights of cross-attention are added to these rows
 };
 
-// What is computed on the way through a stack.
+// Scratch space on the way through a stack.
 struct StackWork : Work {
     Array<float> x, keys, values;
     Array<Visible> visible;
@@ -74,7 +74,7 @@ inline void attend_to_memory(StackWork& work, const Stack& stack, const Block& b
     }
 }
 
-// One sub-layer of attention: project, attend by the function that is given, project back and add.
+// One sub-layer of attention: project, attend with the given function, project back and add.
 template <typename Attend>
 inline void attention_sublayer(Work& work, const Stack& stack, const Linear& in, const Linear& out, const Norm& norm,
                                Rows x, int rows, int width, Attend&& attend_rows) {
@@ -88,7 +88,7 @@ inline void attention_sublayer(Work& work, const Stack& stack, const Linear& in,
     end_sublayer(stack, norm, x, rows, width);
 }
 
-// All blocks; with `caches_only` the last one stops when its keys and values are there.
+// All blocks; with `caches_only`, the last one stops once its keys and values are stored.
 inline void run_blocks(StackWork& work, const Stack& stack, Rows x, int rows, int width, bool causal, bool caches_only) {
     for (int layer = 0; layer < stack.settings.layers; layer++) {
         const Block& block = stack.blocks[layer];
@@ -129,7 +129,7 @@ inline void add_neighbourhoods(StackWork& work, const Linear& convolution, Rows 
     }
 }
 
-// Computes the cross-attention keys and values of a memory for all layers: per sequence, into what `keys_of` gives.
+// Computes the cross-attention keys and values of a memory for all layers, and hands each row to `place_row`.
 template <typename Place>
 inline void project_memory(StackWork& work, const Stack& decoder, Rows memory, int rows, Place&& place_row) {
     for (int layer = 0; layer < decoder.settings.layers; layer++) {

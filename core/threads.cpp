@@ -11,7 +11,7 @@
 
 namespace heedful {
 
-// Looks at shared memory before a thread sleeps: some tens of microseconds, longer than it is to the next product.
+// Checks of shared memory before a thread sleeps: tens of microseconds, longer than it takes until the next product.
 static const int SPINS = 4000;
 
 static inline void pause() {
@@ -55,8 +55,8 @@ static void start(Condition* condition) { pthread_cond_init(condition, nullptr);
 static void wake_all(Condition* condition) { pthread_cond_broadcast(condition); }
 #endif
 
-// How often this process and those before it have been forked. A fork has no thread but the one that made it: those of
-// a pool are gone, and nobody must wait for them.
+// How many forks led to this process. A fork has only the thread that made it: those of a pool are gone, and must not
+// be waited for.
 static int forks = 0;
 
 #if !defined(_WIN32)
@@ -77,7 +77,7 @@ void Pool::open(int size) {
     state_ = round_ = 0;
     unfinished_ = sleeping_ = closing_ = 0;
     size_ = 1;
-    // With fewer threads than wanted the work is the same, and takes longer.
+    // With fewer threads than wanted the work is the same, but takes longer.
     while (size_ < size && size_ < 64 && start_thread(&threads_[size_], this)) size_++;
 }
 

@@ -27,7 +27,7 @@ inline void lock(Mutex* mutex) { pthread_mutex_lock(mutex); }
 inline void unlock(Mutex* mutex) { pthread_mutex_unlock(mutex); }
 #endif
 
-// Does part `part` of some work.
+// A function that does part `part` of some work.
 typedef void (*Part)(void* work, int part);
 
 class Pool {
@@ -36,7 +36,7 @@ class Pool {
     void open(int size);
     void close();
     int size() const { return size_; }
-    // Does the parts 0 .. parts - 1, in any order, and comes back when all are done; a part must not fail.
+    // Does the parts 0 .. parts - 1, in any order, and returns when all are done; a part must not fail.
     void run(Part part, void* work, int parts);
     // Used by the threads.
     void serve();
@@ -48,7 +48,7 @@ class Pool {
     void wait_for(uint32_t round);
 
     int size_ = 1;
-    int forks_ = 0;  // that had been when it was opened
+    int forks_ = 0;  // how many there had been when it was opened
     Thread threads_[64];
     Mutex mutex_;
     Condition wake_;

@@ -43,13 +43,13 @@ inline Floats operator-(Floats a, Floats b) { return {_mm512_sub_ps(a.all, b.all
 inline Floats operator*(Floats a, Floats b) { return {_mm512_mul_ps(a.all, b.all)}; }
 inline Floats operator/(Floats a, Floats b) { return {_mm512_div_ps(a.all, b.all)}; }
 inline Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.all, b.all, c.all)}; }
-// The second one where either is NaN.
+// The second operand where either is NaN.
 inline Floats largest(Floats a, Floats b) { return {_mm512_max_ps(a.all, b.all)}; }
 inline Floats smallest(Floats a, Floats b) { return {_mm512_min_ps(a.all, b.all)}; }
 inline Floats zero_below(Floats x, Floats limit, Floats y) {
     return {_mm512_mask_mov_ps(y.all, _mm512_cmp_ps_mask(x.all, limit.all, _CMP_LT_OQ), _mm512_setzero_ps())};
 }
-// 2 to the power of whole numbers that are given as the low bits of floats near 1.5 * 2^23.
+// 2 to the power of whole numbers, given in the low bits of floats near 1.5 * 2^23.
 inline Floats power_of_two(Floats shifted) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted.all), 23))};
 }
@@ -189,7 +189,7 @@ inline uint32_t above(Floats x, Floats limit) {
 
 #if defined(__AVX2__)
 
-// The four lanes of a half of eight, added to those of the other half, and so on.
+// Eight lanes: the four of one half are added to those of the other, and so on.
 inline float sum(Floats x) {
     __m256 eight = halves_added(x).all;
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -224,7 +224,7 @@ inline Floats broadcast_first(float x, int count) {
     return load(lanes);
 }
 
-// What is left of a row from some place on, at most a vector of it.
+// The rest of a row from some place on, at most one vector.
 inline Floats load_rest(const float* row, int place, int width) {
     return width - place >= LANES ? load(row + place) : load_first(row + place, width - place);
 }

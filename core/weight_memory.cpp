@@ -15,7 +15,7 @@ void WeightMemory::open(size_t bytes) {
     next = reinterpret_cast<char*>(rounded_up(reinterpret_cast<size_t>(raw), aligned));
     end = next + bytes;
 #if defined(__linux__)
-    // Before anything is in it; a system that has no large pages goes on with small ones.
+    // Before anything is written to it; a system without large pages uses small ones.
     if (aligned == LARGE_PAGE) madvise(next, bytes, MADV_HUGEPAGE);
 #endif
 }

@@ -1,5 +1,5 @@
-// The memory of all weights of a model, in one piece, so that the system can map it with large pages: to get thousands
-// of small ones takes as long as packing what they are for.
+// The memory of all weights of a model, in one piece, so that the system can map it with large pages: getting thousands
+// of small ones takes as long as packing the weights.
 #pragma once
 
 #include "memory.h"
@@ -11,7 +11,7 @@ struct WeightMemory {
     Mutex mutex;
     char *raw, *next, *end;  // null before the first weights come
 
-    // Zeros, each of which is given out once; `size_of_all` is asked for at the first call, from whichever thread.
+    // Zeros, each given out only once; `size_of_all` is called at the first call, from whichever thread.
     template <typename T, typename Size> INLINED T* take(size_t count, Size&& size_of_all) {
         lock(&mutex);
         if (!raw) open(size_of_all());
@@ -24,7 +24,7 @@ struct WeightMemory {
     }
     void free();
 
-    // The bytes that so many numbers take: whole vectors, and room for one more.
+    // The bytes for so many numbers: whole vectors, and room for one more.
     INLINED static size_t room_for(size_t count, size_t size) { return rounded_up(count * size + 64, 64); }
 
   private:

@@ -22,7 +22,7 @@ static size_t size_of_table(const heedful_model& model) {
     return size_t(model.settings.max_length + 1) * model.settings.width;
 }
 
-// Bytes of all that is taken from the model's memory.
+// Bytes of everything that is taken from the model's memory.
 static size_t size_of_weights(const heedful_model& model) {
     size_t bytes = 0;
     for (size_t i = 0; i < model.expected.size; i++) {
@@ -35,7 +35,7 @@ static size_t size_of_weights(const heedful_model& model) {
     return bytes;
 }
 
-// Memory for a tensor; if it came before and was refused, that of the first time.
+// Memory for a tensor; if it came before and was refused, the memory from then.
 template <typename T> static void take_memory(heedful_model& model, T*& memory, size_t count) {
     if (!memory) memory = model.memory.take<T>(count, [&] { return size_of_weights(model); });
 }
@@ -51,7 +51,7 @@ void sinusoid_row(int64_t position, int width, bool halves, float* row) {
     }
 }
 
-// Sines and cosines for positions up to the usual length; those beyond are computed when they come.
+// Sines and cosines for positions up to the usual length; later ones are computed as needed.
 void make_sinusoids(heedful_model& model, Stack& stack) {
     if (!has_sinusoids(stack) || stack.table) return;
     const int width = model.settings.width;
@@ -91,7 +91,7 @@ static float number_at(const void* data, int type, size_t place) {
     }
 }
 
-// One row of a tensor as floats, all of them finite; gives the largest amount among them.
+// Reads one row of a tensor as floats, which must be finite; returns the largest absolute value.
 static float read_row(const InstructionSet& set, const char* name, const void* data, int type, size_t first, int count,
                       float* row) {
     if (type == HEEDFUL_F32)

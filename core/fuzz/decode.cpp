@@ -1,5 +1,5 @@
-// Decodes and scores with one thread and with three, by every instruction set, and compares: the threads must give what
-// one of them gives. Run under a sanitizer it shows races, leaks and what is read or written outside of memory.
+// Decodes and scores with one thread and with three, by every instruction set, and compares: three threads must give
+// the same as one. Run under a sanitizer, it shows races, leaks, and reads and writes outside of memory.
 #include <string.h>
 
 #include "random_model.h"
@@ -30,7 +30,7 @@ const Kind KINDS[] = {{false, false, false}, {true, false, false}, {false, true,
 heedful_model* model_of(const Kind& kind, Random random) {
     heedful_settings settings = {};
     settings.int8 = kind.int8;
-    settings.vocabulary = 2003;  // the output is worth being divided among threads
+    settings.vocabulary = 2003;  // large enough to divide the output among threads
     settings.width = 104;
     settings.max_length = 40;
     settings.pad = 0;
@@ -56,7 +56,7 @@ heedful_model* model_of(const Kind& kind, Random random) {
     return model;
 }
 
-// All that a decoder finds, by the indices of requests.
+// Everything that a decoder finds, by the requests' indices.
 std::vector<Found> decode(heedful_model* model, const Kind& kind, int threads, int sampling, int count) {
     heedful_options options = {};
     options.temperature = options.top_p = options.repetition_penalty = 1.0;

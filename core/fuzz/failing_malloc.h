@@ -1,4 +1,4 @@
-// Read before each file of the core, so that a target decides when memory runs out.
+// Included before each file of the core, so that a target decides when memory runs out.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A target of libFuzzer: bytes become calls of the C interface, in any order that it allows. Buffers have the lengths
-// that a call states; all other values may be anything.
+// A libFuzzer target: bytes become calls of the C interface, in any order that it allows. Buffers have the lengths that
+// a call states; all other values are arbitrary.
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@
 #include "../decoder.h"
 #include "random_model.h"
 
-// What the core gets its memory from; below 0 it does not run out.
+// How many allocations the core may still make; below 0 memory does not run out.
 static int allocations_left = -1;
 
 extern "C" void* fuzz_malloc(size_t bytes) {
-    // Threads may count at the same time.
+    // Several threads may count at the same time.
     if (__atomic_load_n(&allocations_left, __ATOMIC_RELAXED) >= 0 &&
         __atomic_fetch_sub(&allocations_left, 1, __ATOMIC_RELAXED) <= 0) {
         __atomic_store_n(&allocations_left, 0, __ATOMIC_RELAXED);
@@ -87,7 +87,7 @@ heedful_stack stack_of(Input& input, int width) {
     stack.additive = (flags >> 6) == 3;
     stack.window = input.below(4) ? 0 : input.below(20);
     if (!input.rarely()) return stack;
-    // Fields of other values: all are of 4 bytes.
+    // Arbitrary values in some fields, all of which have 4 bytes.
     for (int i = input.below(3); i >= 0; i--) {
         const size_t place = static_cast<size_t>(input.below(sizeof stack / 4));
         const int32_t whole = input.wild();
@@ -97,7 +97,7 @@ heedful_stack stack_of(Input& input, int width) {
     return stack;
 }
 
-// `shortlisted` tells whether the model is to have a shortlist.
+// `shortlisted` is set to whether the model should have a shortlist.
 heedful_settings settings_of(Input& input, bool& shortlisted) {
     static const int VOCABULARIES[] = {7, 13, 40, 255, 257, 3001};
     heedful_settings settings = {};
@@ -131,7 +131,7 @@ heedful_settings settings_of(Input& input, bool& shortlisted) {
     return settings;
 }
 
-// Bytes in memory of exactly that size, so that what is read or written beyond is seen.
+// Values in memory of exactly that size, so that reads and writes beyond it are detected.
 template <typename T> std::vector<T> exactly(size_t count) {
     std::vector<T> made(count);
     made.shrink_to_fit();
@@ -146,7 +146,7 @@ std::vector<uint8_t> as_type(const std::vector<float>& numbers, int type) {
         const double wide = numbers[i];
         uint32_t bits;
         memcpy(&bits, &numbers[i], 4);
-        // As F16 what comes of this is other numbers, among them infinite ones.
+        // As F16 these bits are other numbers, some of them infinite.
         const uint16_t half = static_cast<uint16_t>(bits >> 16);
         memcpy(bytes.data() + i * size, size == 8 ? static_cast<const void*>(&wide) : size == 4 ? static_cast<const void*>(&bits) : &half, size);
     }
@@ -172,7 +172,7 @@ void put(Input& input, heedful_model* model, const heedful::Expected& tensor, Ra
         bytes = exactly<uint8_t>(size);
     }
     const int wrong_type = lie == 3 && input.rarely() ? input.wild() : type;
-    // Some of the rows, and then the others; or bytes that are not whole rows.
+    // Some of the rows, then the others; or bytes that are not whole rows.
     const uint64_t rows = static_cast<uint64_t>(tensor.rows), row_bytes = size / rows;
     uint64_t part = random.next() % 4 ? 0 : row_bytes * (random.next() % rows);
     if (!honest && part) part -= random.next() % 2;
@@ -189,7 +189,7 @@ void put_again(Input& input, heedful_model* model) {
     put(input, model, tensor, random, 0.3f, input.below(2));
 }
 
-// Tokens of a vocabulary without their repetition, from `first` on, as a shortlist must have them; or otherwise, rarely.
+// Distinct tokens of a vocabulary, beginning with `first`, as a shortlist must have them; rarely, invalid ones.
 std::vector<int32_t> distinct_tokens(Input& input, const heedful_settings& settings, std::vector<bool>& taken, int32_t first) {
     Random random = input.random();
     const size_t most = static_cast<size_t>(input.rarely() ? settings.vocabulary : input.below(20));
@@ -260,7 +260,7 @@ heedful_options options_of(Input& input, const heedful_model* model) {
             (&options.length_penalty)[place] = input.wild_double();
         else
             (&options.beam)[place - 4] = input.wild();
-        // What is allowed, and takes long.
+        // These are allowed, but take too long.
         if (options.beam > 40 && options.beam <= 1 << 12) options.beam = 33;
         if (options.threads > 4 && options.threads <= 64) options.threads = 4;
     }
@@ -279,10 +279,10 @@ std::vector<int32_t> tokens_of(Input& input, int32_t vocabulary, size_t length) 
     return tokens;
 }
 
-// A length and as many tokens; below 0 there are none.
+// A length of a text; below 0 it has no tokens.
 int length_of(Input& input) { return input.rarely() ? (input.rarely() ? 300 : -1 + input.below(70)) : 1 + input.below(12); }
 
-// Own tokens of a request, which are none of the frequent ones.
+// A request's own tokens, none of which is frequent.
 std::vector<int32_t> own_tokens_of(Input& input, const heedful_model* model) {
     std::vector<bool> taken = special_tokens(model->settings);
     for (size_t i = 0; i < model->shortlist.frequent.size; i++) taken[static_cast<size_t>(model->shortlist.frequent[i])] = true;
@@ -310,7 +310,7 @@ void add(Input& input, heedful_decoder* decoder, int32_t vocabulary) {
         shortlists[i] = own_tokens_of(input, decoder->model);
         request.shortlist = shortlists[i].data();
         request.shortlist_length = static_cast<int>(shortlists[i].size());
-        // More than the vocabulary has is refused before anything is read.
+        // More tokens than the vocabulary has are refused before anything is read.
         if (input.rarely()) request.shortlist_length = input.below(2) ? -input.byte() : vocabulary + 1 + input.byte();
     }
     const int count = requests.empty() && input.rarely() ? -1 : static_cast<int>(requests.size());
@@ -437,7 +437,7 @@ uint32_t plain_checksum(const uint8_t* bytes, size_t count, uint32_t sum) {
     return ~sum;
 }
 
-// The checksum of all bytes but the first ones, in one go and in two, from memory that ends where they do.
+// The checksum of all bytes but the first ones, in one call and in two, from memory that ends where they do.
 void add_up(const uint8_t* data, size_t size) {
     if (!size) return;
     const size_t first = data[0] % size, rest = size - first, middle = data[size - 1] % (rest + 1);
@@ -463,7 +463,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bool shortlisted;
     const heedful_settings settings = settings_of(input, shortlisted);
     if (heedful_model* model = heedful_model_new(&settings)) {
-        // Sizes may be large and allowed; they take too long here.
+        // Allowed sizes may be large, and take too long here.
         int64_t numbers = int64_t(settings.max_length) * settings.width;
         for (size_t i = 0; i < model->expected.size; i++) numbers += fuzz::size_of(model->expected[i]);
         heedful_decoder* decoders[2] = {};

@@ -1,4 +1,4 @@
-// Models of random weights, for the programs here.
+// Models with random weights, for the programs here.
 #pragma once
 
 #include <stdint.h>

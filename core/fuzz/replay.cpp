@@ -1,4 +1,4 @@
-// Runs the target of libFuzzer on files, without libFuzzer.
+// Runs the libFuzzer target on files, without libFuzzer.
 #include <stdint.h>
 #include <stdio.h>
 

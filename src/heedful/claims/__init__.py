@@ -1,1 +1,1 @@
-"""The claims of the papers, measured again: what each says, how it is measured, and the page of the verdicts."""
+"""The claims of the papers, measured again: what each says, how it is measured, and the page with the verdicts."""

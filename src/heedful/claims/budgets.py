@@ -1,4 +1,4 @@
-"""How long each claim may take on two cores, in seconds: quick and full; None is not measured by a quick run."""
+"""How long each claim may take on two cores, in seconds: quick and full; a quick run skips those with None."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Scale = Callable[[float], float]
 
 
 def draw_chart(chart: Chart) -> str:
-    """A chart as a figure of HTML: its title, a legend, the drawing, and its numbers as a table."""
+    """A chart as an HTML figure: its title, a legend, the drawing, and its numbers as a table."""
     legend = "".join(
         f'<span class="tone-{_tone(place)}">{escape(each.name)}</span>' for place, each in enumerate(chart.series)
     )
@@ -26,7 +26,7 @@ def draw_chart(chart: Chart) -> str:
 
 
 def shown(value: float) -> str:
-    """A number as people read it: four digits, and powers of ten where it is very small or large."""
+    """A number for readers: four digits, and powers of ten where it is very small or large."""
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     else:
@@ -35,7 +35,7 @@ def shown(value: float) -> str:
 
 
 def ticks(low: float, high: float, logarithmic: bool, most: int = 6) -> list[float]:
-    """Round numbers between two ends."""
+    """Round numbers between two limits."""
     if logarithmic:
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         stride = max(1, math.ceil((last - first) / most))
@@ -58,7 +58,7 @@ def _values(chart: Chart) -> list[float]:
 
 
 def _span(values: Sequence[float], logarithmic: bool, from_zero: bool = False) -> tuple[float, float]:
-    """The ends of an axis, with a little room."""
+    """The ends of an axis, with a small margin."""
     low, high = (min(values), max(values)) if values else (0.1, 1.0)
     if logarithmic:
         return low / 1.25, high * 1.25
@@ -69,7 +69,7 @@ def _span(values: Sequence[float], logarithmic: bool, from_zero: bool = False) -
 def _scale(low: float, high: float, start: float, end: float, logarithmic: bool) -> Scale:
     if logarithmic:
         least, first, last = low, math.log(low), math.log(high)
-        # What is too small for the axis, or zero, lies on its end.
+        # Values too small for the axis, or zero, are put at its end.
         return lambda value: start + (math.log(max(value, least)) - first) / (last - first) * (end - start)
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
@@ -108,13 +108,13 @@ def _lines(chart: Chart) -> str:
 
 
 def _x_ticks(chart: Chart, places: Sequence[float], first: float, last: float) -> list[float]:
-    """The measured places themselves where they are few, else round numbers."""
+    """The measured places themselves if they are few, otherwise round numbers."""
     own = sorted(set(places))
     return own if chart.x_log and len(own) <= 10 else ticks(first, last, chart.x_log)
 
 
 def _line(line: Series, x: Scale, y: Scale, dots: bool) -> str:
-    """A line, the band of its spread, and a dot for each of its points, if they are few."""
+    """A line, the band of its spread, and a dot for each point if there are few."""
     points = [f"{x(a):.1f},{y(b):.1f}" for a, b in zip(line.x, line.y, strict=True)]
     parts = [f'<polyline class="line" points="{" ".join(points)}"/>']
     if line.low:
@@ -155,7 +155,7 @@ def _bars(chart: Chart) -> str:
 
 
 def _place_name(at: float, name: str, slot: float) -> str:
-    """The name below a bar: on two lines where it is too long for one, and upright where bars are many."""
+    """The name below a bar: on two lines if it is too long for one, and vertical if there are many bars."""
     if slot < 30 and len(name) < 8:
         upright = f'text-anchor="end" transform="translate({at + 4:.1f} {HEIGHT - BOTTOM + 6}) rotate(-90)"'
         return f'<text class="tick" {upright}>{escape(name)}</text>'
@@ -165,7 +165,7 @@ def _place_name(at: float, name: str, slot: float) -> str:
         half = max(1, len(words) // 2)
         lines = [" ".join(words[:half]), " ".join(words[half:])]
     longest = max(map(len, lines))
-    # As a length, not as a size of letters: the page's policy allows no style of an element.
+    # Set as a length, not as a font size: the page's policy allows no inline styles.
     size = "" if longest * 6.2 <= slot else f' textLength="{slot * 0.95:.0f}" lengthAdjust="spacingAndGlyphs"'
     first, middle = HEIGHT - BOTTOM + 15, f'text-anchor="middle"{size}'
     return "".join(

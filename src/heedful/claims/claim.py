@@ -1,4 +1,4 @@
-"""What a claim declares of itself, without torch."""
+"""What a claim says about itself, without torch."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parents[1]
 class Claim:
     """A sentence of a paper that can be measured.
 
-    `code` names what it is about, as in `layers/attention.py:Scoring`. What measures it is the function `measure` in
-    the file of the same name in `claims/measured`.
+    `code` names what it is about, as in `layers/attention.py:Scoring`. It is measured by the function `measure` in the
+    file of the same name in `claims/measured`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class CodePlace:
 
     @property
     def shown(self) -> str:
-        """The file and the lines, as one writes them."""
+        """The file and the lines, in the usual notation."""
         return f"src/heedful/{self.file}:{self.first}-{self.last}"
 
 

@@ -1,4 +1,4 @@
-"""What a person sees while claims are measured: a live line on a terminal, and a line for each verdict."""
+"""What is shown while claims are measured: a live line on a terminal, and a line for each verdict."""
 
 from __future__ import annotations
 

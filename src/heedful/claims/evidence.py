@@ -1,4 +1,4 @@
-"""What measuring a claim gives: numbers with their spread, charts, and a verdict."""
+"""The result of measuring a claim: numbers with their spread, charts, and a verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Verdict = Literal["holds", "holds in part", "does not hold at this size", "too s
 
 @dataclass(frozen=True)
 class Number:
-    """A measured number: its mean, least and greatest over so many runs."""
+    """A measured number: its mean, least and greatest over this many runs."""
 
     name: str
     mean: float
@@ -35,7 +35,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of lines; with `places`, a chart of bars at places that have names."""
+    """A line chart, or, with `places`, a bar chart with these names."""
 
     title: str
     x_label: str
@@ -48,7 +48,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was run, what came out, and what that says of the claim."""
+    """What was run, what came out, and what that says about the claim."""
 
     ran: str
     verdict: Verdict
@@ -75,7 +75,7 @@ def series(name: str, x: Sequence[float], runs: Sequence[Sequence[float]]) -> Se
 
 
 def bars(title: str, y_label: str, places: Sequence[str], lines: Sequence[Series]) -> Chart:
-    """A chart of bars, whose series have a value for each place."""
+    """A bar chart whose series have a value for each place."""
     return Chart(title, "", y_label, tuple(lines), places=tuple(places))
 
 

@@ -1,4 +1,4 @@
-"""The page of all verdicts: one file with its style and its drawings, which runs no program and asks no network."""
+"""The page of all verdicts: one file with its style and its drawings, which runs no program and needs no network."""
 
 from __future__ import annotations
 

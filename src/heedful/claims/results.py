@@ -1,4 +1,4 @@
-"""Results of claims in files: one for each claim in the work folder, and all of a run as claims.json."""
+"""Results of claims in files: one for each claim in the work folder, and a whole run as claims.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Origin = Literal["measured", "committed", "absent"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a claim's measurement gave, and how; `made_by` is a hash of the code behind it."""
+    """The outcome of a claim's measurement, and how it was made; `made_by` is a hash of the code behind it."""
 
     made_by: str
     quick: bool
@@ -47,23 +47,23 @@ def save_result(path: Path, result: Result) -> None:
 
 
 def kept_result(path: Path, made_by: str) -> Result | None:
-    """A result that was kept, if the code behind it is still the same."""
+    """A kept result, if the code behind it is still the same."""
     if not path.is_file():
         return None
     try:
         found = from_dict(Result, read_json(path))
-    except UserError:  # of another version, or damaged: it is measured again
+    except UserError:  # from another version, or damaged: measured again
         return None
     return found if found.made_by == made_by else None
 
 
 def seconds_spent(rows: list[Row]) -> float:
-    """How long the measuring of these took, also where a stopped run went on later."""
+    """How long measuring these took, also if a stopped run was continued later."""
     return sum(row.result.seconds for row in rows if row.result and row.origin == "measured")
 
 
 def run_document(rows: list[Row], quick: bool, command: str) -> dict[str, Any]:
-    """All of a run, as claims.json holds it."""
+    """A whole run, as it is in claims.json."""
     claims = [
         {
             **asdict(row.claim),

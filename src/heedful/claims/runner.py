@@ -1,4 +1,4 @@
-"""Measures claims one after the other; what was measured before, by the same code, is not measured again."""
+"""Measures claims one after the other; what the same code has measured before is not measured again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from heedful.machine.cores import available_cores
 
 
 class ClaimObserver(Protocol):
-    """Receives what happens while claims are measured."""
+    """Receives the events while claims are measured."""
 
     def begins(self, claim: Claim, number: int, total: int) -> None:
         """A claim is about to be measured."""
@@ -29,7 +29,7 @@ class ClaimObserver(Protocol):
         """A part of a measurement begins."""
 
     def ends(self, row: Row, reused: bool) -> None:
-        """A claim has its result, which was there before if it is reused."""
+        """A claim has its result, an earlier one if it is reused."""
 
 
 def chosen_claims(names: Sequence[str]) -> list[Claim]:
@@ -41,9 +41,9 @@ def chosen_claims(names: Sequence[str]) -> list[Claim]:
 
 
 def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: ClaimObserver) -> list[Row]:
-    """Measure claims, and keep each result in the work folder as soon as it is there.
+    """Measure claims, and keep each result in the work folder as soon as it is known.
 
-    On a slow or busy machine a quick run does not begin what it has no time for, if there is a committed result.
+    On a slow or busy machine, a quick run does not start what it has no time for, if there is a committed result.
     """
     committed = committed_results() if quick else {}
     end = time.monotonic() + QUICK_SECONDS
@@ -66,7 +66,7 @@ def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: Cla
 
 
 def _too_long(claim: Claim, committed: Mapping[str, Result], left: float) -> bool:
-    """Whether a quick run does not measure a claim: at all, or because so many seconds are not enough."""
+    """Whether a quick run skips a claim, either always or because the `left` seconds are not enough."""
     seconds = BUDGETS[claim.name][0]
     return seconds is None or (seconds > left and claim.name in committed)
 
@@ -85,7 +85,7 @@ def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) 
 
 @contextmanager
 def _all_cores() -> Iterator[None]:
-    """Let torch compute on all cores, treat tiny numbers as zero, and leave its random numbers as they were."""
+    """Let torch use all cores, treat tiny numbers as zero, and restore its threads and random state afterwards."""
     import torch
 
     from heedful.machine.devices import flushed_denormals

@@ -1,4 +1,4 @@
-"""Where claims are measured: what they share, how much they may do, and what is kept so that nothing is done twice."""
+"""Where claims are measured: what they share, how much they may do, and what is kept to do nothing twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.claims.claim import PACKAGE, Claim
 from heedful.files import write_file
 
 Value = TypeVar("Value")
-# What a measurement computes with, beside its own file: a change there makes results stale.
+# The code that a measurement uses, besides its own file: a change there makes results stale.
 SHARED_SOURCES = ("claims/learning", "claims/evidence.py", "claims/workbench.py", "layers", "models", "settings")
 
 
@@ -22,7 +22,7 @@ FOLLOWED = ("heedful.claims.measured", "heedful.prepared", "heedful.tasks")
 
 
 def fingerprint(claim: Claim | None, quick: bool) -> str:
-    """A hash of the code that a claim's result depends on, or of what all claims share."""
+    """A hash of the code that a claim's result depends on, or, without a claim, of the code that all claims share."""
     from importlib.metadata import version
 
     digest = hashlib.sha256(f"{version('torch')} {quick}".encode())
@@ -39,7 +39,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def sources_behind(file: Path) -> set[Path]:
-    """A measurement's own file, and those of other measurements, of tasks and of prepared data that it imports."""
+    """A measurement's own file, and the files of other measurements, of tasks and of prepared data that it imports."""
     found, waiting = {file}, [file]
     while waiting:
         for node in ast.walk(ast.parse(waiting.pop().read_text(encoding="utf-8"))):
@@ -54,7 +54,7 @@ def sources_behind(file: Path) -> set[Path]:
 
 
 class Shelf:
-    """Keeps values, each in a file that is named by a hash of what it was made from; a kill loses at most one."""
+    """Keeps values, each in a file named by a hash of what it was made from; being killed loses at most one."""
 
     def __init__(self, folder: Path, made_by: str) -> None:
         self.folder, self.made_by = folder, made_by
@@ -65,7 +65,7 @@ class Shelf:
         return self.folder / f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:16]}{suffix}"
 
     def value(self, kind: str, made_from: Any, make: Callable[[], Value]) -> Value:
-        """A value that JSON can hold: the one that is kept, or else a new one, which is kept from now on."""
+        """A value that JSON can hold: the kept one, or a new one, which is then kept."""
         path = self.path(kind, made_from, ".json")
         if path.is_file():
             kept: Value = json.loads(path.read_text(encoding="utf-8"))
@@ -78,7 +78,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Workbench:
-    """What a measurement is given: `own` keeps its own values, `shared` those that claims have in common."""
+    """What a measurement gets: `own` keeps its own values, `shared` those that claims have in common."""
 
     quick: bool
     own: Shelf
@@ -87,7 +87,7 @@ class Workbench:
 
     @property
     def seeds(self) -> Sequence[int]:
-        """The seeds of the runs: always these, whatever comes out."""
+        """The seeds of the runs: always these, whatever the outcome."""
         return (1,) if self.quick else (1, 2, 3)
 
     def choose(self, quick: Value, full: Value) -> Value:

@@ -1,1 +1,1 @@
-"""The engine in C++ that runs models without torch."""
+"""The C++ engine, which runs models without torch."""

@@ -1,4 +1,4 @@
-"""The engine's C interface (core/interface.h), as ctypes has it."""
+"""The engine's C interface (core/interface.h) in ctypes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _integers(names: str) -> list[tuple[str, Any]]:
 
 
 class StackSettings(ctypes.Structure):
-    """A front and a stack of blocks; with no layers there is none."""
+    """The front and the blocks of a stack; without layers there is no such stack."""
 
     _fields_ = (
         *_integers("layers heads key_value_heads key_width value_width"),
@@ -61,7 +61,7 @@ class ModelSettings(ctypes.Structure):
 
 
 class SearchSettings(ctypes.Structure):
-    """How tokens are chosen, and by how many threads."""
+    """How tokens are chosen, and with how many threads."""
 
     _fields_ = (
         *((name, c_double) for name in ("length_penalty", "temperature", "top_p", "repetition_penalty")),
@@ -87,7 +87,7 @@ Settings = TypeVar("Settings", StackSettings, ModelSettings, SearchSettings)
 
 
 def filled(kind: type[Settings], **values: Any) -> Settings:
-    """A structure with these values; ctypes would cut off what does not fit into it."""
+    """A structure with these values; ctypes would silently truncate those that do not fit."""
     for name, value in values.items():
         if isinstance(value, int) and not -(2**31) <= value < 2**31:
             raise UserError(f"{name} is {shown(value)}, but must be below 2**31")
@@ -95,7 +95,7 @@ def filled(kind: type[Settings], **values: Any) -> Settings:
 
 
 def check_ids(ids: Sequence[int]) -> None:
-    """Raise a UserError for a token that no vocabulary has; C would cut it off, where the engine checks the others."""
+    """Raise a UserError for a token that no vocabulary has, which C would truncate; the engine checks the rest."""
     if ids and (min(ids) < 0 or max(ids) >= 2**31):
         wrong = next(each for each in ids if not 0 <= each < 2**31)
         raise UserError(f"token {shown(wrong)} is not in the vocabulary")
@@ -144,7 +144,7 @@ def engine() -> ctypes.CDLL:
 
 
 def add_to_checksum(content: memoryview, crc: int) -> int:
-    """Go on with a CRC-32 over more bytes, as zlib.crc32 does, with the processor's own instructions if it has some."""
+    """Continue a CRC-32 over more bytes, as zlib.crc32 does, with the processor's own instructions if it has them."""
     total = c_uint32(crc)
     if engine().heedful_checksum((c_char * len(content)).from_buffer(content), len(content), byref(total)):
         return zlib.crc32(content, crc)
@@ -152,7 +152,7 @@ def add_to_checksum(content: memoryview, crc: int) -> int:
 
 
 def joined_checksum(first: int, second: int, size: int) -> int:
-    """The CRC-32 of two parts together, from those of each, the second of so many bytes."""
+    """The CRC-32 of two parts together, from that of each; `size` is the second part's in bytes."""
     joined: int = engine().heedful_checksum_joined(first, second, size)
     return joined
 

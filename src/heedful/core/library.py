@@ -41,6 +41,6 @@ def library() -> ctypes.CDLL:
 
 
 def instruction_set() -> str:
-    """The instructions that the library uses on this machine, as a word."""
+    """The name of the instruction set that the library uses on this machine."""
     name: bytes = library().heedful_instruction_set()
     return name.decode("ascii")

@@ -1,4 +1,4 @@
-"""A model that the engine computes with: the same surface as the torch models have for decoding, without torch."""
+"""A model that the engine computes with, with the same decoding interface as the torch models, but without torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from heedful.settings.relative_buckets import RelativeBucketConfig
 from heedful.settings.sizes import check_sizes
 from heedful.text.special_tokens import SpecialTokens
 
-# Whoever translates a line does not wait for numpy.
+# Translating a line should not wait for numpy.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from heedful.decoding.options import DecodingOptions
     from heedful.text.shortlist import Shortlist
 
-# A file of so many bytes is read and packed by several threads, by so many at most.
+# A file of at least this many bytes is read and packed by several threads, at most this many.
 LARGE_FILE, MOST_LOADING = 1 << 24, 8
 
 
 class Cpu:
-    """Where the engine computes, by the name that torch's devices have."""
+    """Where the engine computes, named as torch's devices are."""
 
     type = "cpu"
 
 
 class CoreModel:
-    """The weights of a model folder in the engine's memory, and what decoding asks of a model."""
+    """The weights of a model folder in the engine's memory, and what decoding needs from a model."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class CoreModel:
     ) -> None:
         self.folder, self.family, self.config, self.int8 = folder, family, config, int8
         self.asked_length = max_length
-        # What looks inside a model does so with torch, and keeps what it has loaded here.
+        # Code that looks inside a model uses torch, and keeps the network that it loaded here.
         self.torch_network: Any = None
         self.device, self.shortlist = Cpu(), shortlist
         self.max_length: int = max_length or config.max_length
@@ -68,7 +68,7 @@ class CoreModel:
             try:
                 self._load(file)
             except UserError as error:
-                file.check()  # damage comes first: what else is wrong may come of it
+                file.check()  # damage first: it may be the cause of the other error
                 raise UserError(f"{file.path} and config.json: {error}") from None
             file.check_pieces()
 
@@ -93,7 +93,7 @@ class CoreModel:
         self._finalizer = weakref.finalize(self, engine().heedful_model_free, self.handle)
         places = {stored: [name] for name, stored in names.items() if ".positions." not in name}
         tied = next((each for each in ("decoder.embedding", "encoder.embedding") if each in names), None)
-        if self._ties_output and tied is not None:  # else it is what the engine says to be missing
+        if self._ties_output and tied is not None:  # otherwise the engine reports it as missing
             places[names[tied]].append("output.weight")
         self._put_all(file, places)
         for name, table in self._tables.items():
@@ -107,7 +107,7 @@ class CoreModel:
             raise self._missing(name) if missing else UserError(last_error())
 
     def _missing(self, name: str) -> UserError:
-        """What is said of a tensor that the engine needs and the file does not have."""
+        """The error for a tensor that the engine needs and the file does not have."""
         return UserError(f"{stored_name(self.family, name)} is missing")
 
     @property
@@ -118,7 +118,7 @@ class CoreModel:
         return bool(self.config.tied_output)
 
     def _names(self, file: Weights) -> dict[str, str]:
-        """The names of all tensors by those of the engine, which is given none of positions, nor of a tied output."""
+        """The names in the file by those in the engine; a tensor that is not part of the model is a UserError."""
         names: dict[str, str] = {}
         positions = {"learned": "table", "relative_buckets": "biases"}.get(name_of(self.config.positions))
         for stored in file.tensors:
@@ -130,7 +130,7 @@ class CoreModel:
         return names
 
     def _put_all(self, file: Weights, places: dict[str, list[str]]) -> None:
-        """Hand tensors over to the engine, which packs them without Python's lock; large files get several threads."""
+        """Hand tensors over to the engine, which packs them without Python's lock; large files use several threads."""
         waiting = sorted(enumerate(places), key=lambda each: file.tensors[each[1]].size)
         failures: dict[int, Exception] = {}
 
@@ -157,18 +157,18 @@ class CoreModel:
         put_waiting(file)
         for thread in threads:
             thread.join()
-        if failures:  # the same one however the threads took turns
+        if failures:  # the same one however the threads were scheduled
             raise failures[min(failures)]
 
     def _put(self, names: list[str], file: Weights, stored: str) -> None:
-        """Hand one tensor over, in the places that have these names in the engine."""
+        """Hand one tensor over, under each of these names in the engine."""
         tensor = file.tensors[stored]
         described = TYPES[tensor.kind][0], (c_int64 * len(tensor.shape))(*tensor.shape), len(tensor.shape)
         for first, piece in file.pieces(stored):
             data = (c_char * len(piece)).from_buffer(piece)
             for name in names:
                 if engine().heedful_model_put(self.handle, name.encode(), *described, first, data, len(piece)):
-                    # The engine shows so much of a name.
+                    # The engine shows this much of a name.
                     raise UserError(last_error().replace(name[:80], stored[:80], 1))
 
     def _put_array(self, name: str, array: NDArray[np.float32]) -> None:
@@ -178,7 +178,7 @@ class CoreModel:
         check(engine().heedful_model_put(self.handle, name.encode(), *described, 0, *data))
 
     def _position_tables(self, file: Weights, names: dict[str, str]) -> dict[str, NDArray[np.float32]]:
-        """What the engine is given of each stack's positions, by its names."""
+        """The position tables of each stack for the engine, by the engine's names."""
         config, scheme = self.config, name_of(self.config.positions)
         if scheme in ("none", "sinusoidal", "sinusoid_halves"):
             return {}
@@ -225,7 +225,7 @@ class CoreModel:
         """The rows of a table of positions, in a model for texts of that length."""
         if self.family != "encoder_decoder":
             return length
-        return table_length(length + 1)  # the end token comes on top
+        return table_length(length + 1)  # one more for the end token
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -240,29 +240,29 @@ class CoreModel:
 
     @property
     def continues_text(self) -> bool:
-        """Whether a target goes on from its source, and is not a translation of it."""
+        """Whether a target continues its source, rather than translating it."""
         return bool(self.family == "decoder_only")
 
     def new_scheduler(self, options: DecodingOptions, max_sentences: int) -> CoreScheduler:
-        """What decodes with this model."""
+        """A scheduler that decodes with this model."""
         from heedful.core.scheduler import CoreScheduler
 
         return CoreScheduler(self, options, max_sentences)
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
-        """What is prefilled of a source, and the token that the first step reads."""
+        """What is prefilled for a source, and the token that the first step reads."""
         if self.family == "encoder_decoder":
             return [*source, self.special_tokens.end], self.special_tokens.start
         whole = list(source) or [self.special_tokens.before_text]
         return whole[:-1], whole[-1]
 
     def own_tokens(self, prefilled: Sequence[int]) -> list[int]:
-        """The tokens of its shortlist, besides the frequent ones, that the target of a source may have."""
+        """The tokens of the shortlist, besides the frequent ones, that the target of a source may have."""
         if self.shortlist is None:
             return []
         import numpy as np
 
-        # The engine refuses the request of a token that the vocabulary does not have.
+        # The engine refuses requests with tokens that the vocabulary does not have.
         known = [token for token in prefilled if 0 <= token < self.config.vocabulary_size]
         return self.shortlist.own_tokens(np.array(known, np.int64)).tolist()
 
@@ -275,7 +275,7 @@ class CoreModel:
         return max(0, self.max_length - source_length - 1)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with so many rows and tokens on either side."""
+        """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
         stack = self.config.decoder if self.family == "encoder_decoder" else self.config.stack
         attention = stack.attention
         key_width = attention.width_per_head(self.config.width)
@@ -290,6 +290,6 @@ def runs_family(family: str) -> bool:
 
 
 def as_ints(values: Sequence[int]) -> Any:
-    """Ids of tokens as C has them."""
+    """Token ids as a C array."""
     check_ids(values)
     return (ctypes.c_int32 * len(values))(*values)

@@ -1,4 +1,4 @@
-"""What the engine is told of positions: tables, slopes and biases, computed as the layers compute them."""
+"""The engine's data for positions: tables, slopes and biases, computed as the layers compute them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def rotary_tables(config: Any, head_width: int, trained: int, length: int) -> dict[str, NDArray[np.float32]]:
-    """Cosines and sines of the angles of each position, L K/2; beyond the trained length they are squeezed into it."""
+    """Cosines and sines of the angles of each position, L K/2; longer texts are squeezed into the trained length."""
     base, scaling = config.base, config.scaling
     if scaling is not None:
         base = scaling.base(base, head_width)
@@ -36,7 +36,7 @@ def interpolated(table_LD: NDArray[np.float32], length: int) -> NDArray[np.float
     """A learned table for another length: its rows spread evenly, with straight lines between them."""
     if length == len(table_LD):
         return table_LD
-    # As torch computes them, with floats: rows that are far apart would show another last bit.
+    # In float32, as torch computes them: otherwise rows that differ much would differ in the last bit.
     step = np.float32(len(table_LD) - 1) / np.float32(max(1, length - 1))
     places = np.arange(length, dtype=np.float32) * step
     below = np.minimum(places.astype(np.int64), len(table_LD) - 1)
@@ -46,7 +46,7 @@ def interpolated(table_LD: NDArray[np.float32], length: int) -> NDArray[np.float
 
 
 def alibi_slopes(num_heads: int) -> NDArray[np.float32]:
-    """A geometric sequence from 2^(-8/H) to 2^-8; between powers of two, every other slope of the next one fills up."""
+    """A geometric sequence from 2^(-8/H) to 2^-8; between powers of two, every other slope of the next is added."""
     largest_power = 2 ** int(math.log2(num_heads))
     slopes = [2 ** (-8 * (head + 1) / largest_power) for head in range(largest_power)]
     between = [2 ** (-8 * (head + 1) / (2 * largest_power)) for head in range(0, 2 * largest_power, 2)]
@@ -54,7 +54,7 @@ def alibi_slopes(num_heads: int) -> NDArray[np.float32]:
 
 
 def biases_by_distance(biases_XH: NDArray[np.float32], max_distance: int, *, causal: bool) -> NDArray[np.float32]:
-    """The bias of each head H at each distance from -max_distance to max_distance, out of those of its buckets X."""
+    """The bias of each head H at each distance from -max_distance to max_distance, from the biases of the buckets X."""
     distances = np.arange(-max_distance, max_distance + 1)
     buckets = relative_buckets(distances, len(biases_XH), max_distance, causal=causal)
     return np.ascontiguousarray(biases_XH[buckets].T)
@@ -63,7 +63,7 @@ def biases_by_distance(biases_XH: NDArray[np.float32], max_distance: int, *, cau
 def relative_buckets(
     distances: NDArray[np.int64], num_buckets: int, max_distance: int, *, causal: bool
 ) -> NDArray[np.int64]:
-    """The bucket of each distance: the nearest have one each, the others share, by the logarithm of the distance."""
+    """The bucket of each distance: the nearest have one each, the others share by the logarithm of the distance."""
     first: NDArray[np.int64] = np.zeros_like(distances)
     away = np.maximum(-distances, 0)
     if not causal:

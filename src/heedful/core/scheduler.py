@@ -1,4 +1,4 @@
-"""Decoding by the engine, behind the same surface as `heedful.decoding.scheduler.Scheduler`."""
+"""Decoding by the engine, behind the same interface as `heedful.decoding.scheduler.Scheduler`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from heedful.decoding.planning import Planned, check_options, plan
 from heedful.decoding.progress import Watch
 from heedful.errors import UserError
 
-# Milliseconds that the engine decodes before it looks whether anybody wants to interrupt it.
+# Milliseconds that the engine decodes before it can be interrupted.
 AT_A_TIME = 50
-# The most that the engine has room for (core/threads.h).
+# The most threads that the engine has room for (core/threads.h).
 MOST_THREADS = 64
 # Sentences that a thread decodes side by side: enough for large products, few enough for the cache.
 MOST_SENTENCES = 32
@@ -26,7 +26,7 @@ MOST_SENTENCES = 32
 
 @dataclass(frozen=True)
 class CoreProgress:
-    """What there is of a sentence right after a step."""
+    """A sentence as it is right after a step."""
 
     index: int
     length: int
@@ -42,7 +42,7 @@ class CoreProgress:
         return tokens[:]
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
-        """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        """The likeliest tokens at the place of the last one, with their log-probabilities."""
         count = min(count, self.scheduler.model.config.vocabulary_size)
         tokens, scores = (c_int32 * count)(), (c_float * count)()
         found = engine().heedful_decoder_likeliest(self.scheduler.handle, self.index, count, tokens, scores)
@@ -82,7 +82,7 @@ class CoreScheduler:
 
     @property
     def num_waiting(self) -> int:
-        """How many requests have not come to be encoded."""
+        """How many requests have not been encoded yet."""
         return int(engine().heedful_decoder_waiting(self.handle))
 
     @property
@@ -106,7 +106,7 @@ class CoreScheduler:
         return not self.num_waiting and not self.num_running
 
     def add(self, requests: Iterable[Request], watch: Watch | None = None) -> None:
-        """Take requests, the longest of which go first; their indices must differ from all that are under way."""
+        """Take requests, of which the longest go first; their indices must differ from those of all under way."""
         planned = [plan(request, self.model, self.options) for request in requests]
         if not planned:
             return
@@ -141,7 +141,7 @@ class CoreScheduler:
         check(engine().heedful_decoder_cancel(self.handle, index))
 
     def step(self) -> list[Decoded]:
-        """Decode one token of every sentence, or several where nobody waits for each, and give those that are done."""
+        """Decode one token of every sentence, or several where nobody waits for each; return the sentences done."""
         if self.watches or self.takes_turns:
             check(engine().heedful_decoder_step(self.handle))
         else:

@@ -1,4 +1,4 @@
-"""Whole texts at once by the engine: scores and alignments of given targets, vectors and answers of an encoder."""
+"""Whole texts at once by the engine: scores and alignments of given targets, an encoder's vectors and answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.core.interface import check, check_ids, engine
 from heedful.core.model import CoreModel
 
 _INTS, _FLOATS = POINTER(c_int32), POINTER(c_float)
-# Tokens that a call computes, or those of one longer text: a call cannot be interrupted.
+# About how many tokens a call computes, or one longer text: a call cannot be interrupted.
 TOKENS_AT_A_TIME = 2048
 
 Ids = Sequence[int]
@@ -24,9 +24,9 @@ Arrays = list[NDArray[np.float32]]
 def score_targets(
     model: CoreModel, sources: Sequence[Ids], targets: Sequence[Ids], *, align: bool = False
 ) -> tuple[Arrays, Arrays]:
-    """Per pair the log-probabilities of its target and of the end after it, and, with `align`, the weights T S.
+    """For each pair, the log-probabilities of its target and of the end after it, and, with `align`, weights T S.
 
-    These are those of cross-attention, a mean over heads and layers. A model without an encoder has no end to score.
+    The weights are those of cross-attention, a mean over heads and layers. Without an encoder there is no end to score.
     """
     scores: Arrays = []
     weights: Arrays = []
@@ -69,7 +69,7 @@ def _score_targets(
 def encode(
     model: CoreModel, rows: Sequence[Ids], segments: Sequence[Ids] | None, *, pooling: int, head: bool, width: int
 ) -> Arrays:
-    """What an encoder makes of each text: T `width`, or a vector of that width with a pooling (1 or 2)."""
+    """An encoder's output for each text: T `width`, or, with a pooling (1 or 2), a vector of that width."""
     return [
         each
         for group in _groups([len(row) for row in rows])
@@ -102,7 +102,7 @@ def _encode(
 
 
 def _groups(lengths: Sequence[int]) -> Iterator[slice]:
-    """Texts of these lengths in groups, each as many as are computed by one call."""
+    """Texts of these lengths in groups, one for each call."""
     first = tokens = 0
     for last, length in enumerate(lengths, 1):
         tokens += length

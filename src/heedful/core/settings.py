@@ -1,4 +1,4 @@
-"""From a model folder's settings to those of the engine, and from the names of its tensors to the engine's."""
+"""From a model folder's settings to the engine's, and from the names of its tensors to the engine's."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from heedful.core.interface import ACTIVATIONS, POSITIONS, ModelSettings, StackSettings, filled
 from heedful.settings.positions import name_of
 
-# No text has more tokens: a window of so many is as wide as any.
+# No text has more tokens, so no window needs to be wider.
 LONGEST_TEXT = 2**24
 FAMILIES = ("encoder_decoder", "decoder_only", "encoder_only")
 
 
 def _front_names(embedding: str, stack: str) -> tuple[tuple[str, str], ...]:
-    """What comes before the blocks of a stack."""
+    """The names of what comes before the blocks of a stack."""
     return (
         (f"{embedding}.norm.", f"{stack}.embedding_norm."),
         (f"{embedding}.positions.", f"{stack}.positions."),
@@ -23,8 +23,8 @@ def _front_names(embedding: str, stack: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-# Beginnings of names in model.safetensors, and of the same in the engine. The first pair that fits counts, in either
-# direction: where a file may have one of two names, the one that is written comes first.
+# Prefixes of names in model.safetensors, and in the engine. The first pair that fits counts, in either direction: where
+# a file may have one of two names, the one that we write comes first.
 _NAMES = {
     "encoder_decoder": (
         *_front_names("source_embedding", "encoder"),
@@ -50,7 +50,7 @@ _NAMES = {
 
 
 def engine_name(family: str, stored: str) -> str:
-    """What the engine calls a tensor of a model folder."""
+    """The engine's name for a tensor of a model folder."""
     for beginning, own in _NAMES[family]:
         if stored.startswith(beginning):
             return own + stored.removeprefix(beginning)
@@ -58,7 +58,7 @@ def engine_name(family: str, stored: str) -> str:
 
 
 def stored_name(family: str, name: str) -> str:
-    """What a model folder calls a tensor of the engine's: the inverse of `engine_name`."""
+    """A model folder's name for a tensor of the engine: the inverse of `engine_name`."""
     for beginning, own in _NAMES[family]:
         if name.startswith(own):
             return beginning + name.removeprefix(own)
@@ -66,7 +66,7 @@ def stored_name(family: str, name: str) -> str:
 
 
 def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings:
-    """The engine's settings of one of a model's stacks."""
+    """The engine's settings for one of a model's stacks."""
     attention, feed_forward, embedding = stack.attention, stack.feed_forward, config.embedding
     key_width = attention.width_per_head(config.width)
     return filled(
@@ -96,7 +96,7 @@ def stack_settings(config: Any, stack: Any, position_rows: int) -> StackSettings
 
 
 def model_settings(family: str, config: Any, max_length: int, position_rows: int, *, int8: bool) -> ModelSettings:
-    """The engine's settings of a model; position tables have so many rows."""
+    """The engine's settings for a model; its position tables have `position_rows` rows."""
     special = config.special_tokens
     values: dict[str, Any] = {}
     if family == "encoder_decoder":

@@ -1,4 +1,4 @@
-"""The weights of a model folder, whether they lie in one file or in several."""
+"""The weights of a model folder, whether they are in one file or in several."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# How often shards are looked for while others take their place.
+# How often to look for shards while others replace them.
 ATTEMPTS = 5
 
 
 def open_weights(folder: Path) -> Weights:
-    """The weights of a model folder; those of before or after, if they are replaced meanwhile."""
+    """The weights of a model folder; if they are being replaced, either the old or the new ones."""
     index = folder / INDEX
     for _ in range(ATTEMPTS):
         version = _version(index)
@@ -31,7 +31,7 @@ def open_weights(folder: Path) -> Weights:
             path = weights_path(folder)
             return WeightShards(path) if path == index else WeightsFile(path)
         except UserError:
-            # The one file, or the shards of an index, go when another index has come, or has gone.
+            # The single file, or the shards of an index, disappear when an index is replaced, added or removed.
             if _version(index) == version:
                 raise
     raise UserError(f"the weights in {folder} are replaced again and again: try again when that has come to its end")
@@ -45,7 +45,7 @@ def _version(file: Path) -> tuple[int, int, int] | None:
 
 
 class WeightShards(Weights):
-    """Safetensors files that are open for reading, all of them: what takes their place is not seen."""
+    """Safetensors files that are all open for reading: files that replace them are not seen."""
 
     def __init__(self, index: Path) -> None:
         self.path = index
@@ -73,7 +73,7 @@ class WeightShards(Weights):
                 )
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in self.files.values():
             file.close()
 
@@ -83,16 +83,16 @@ class WeightShards(Weights):
             file.check()
 
     def check_pieces(self) -> None:
-        """The same from the checksums of what was read in pieces; only the other tensors are read now."""
+        """The same, using the checksums of tensors that were read in pieces; only the others are read now."""
         for file in self.files.values():
             file.check_pieces()
 
     def pieces(self, name: str) -> Iterator[tuple[int, memoryview]]:
-        """A tensor, some rows at a time: the first one's number, and their bytes, in memory that is used again."""
+        """A tensor, some rows at a time: the first row's number and the bytes, in memory that is reused."""
         return self.files[self._places[name]].pieces(name)
 
     def opened_again(self) -> WeightShards | None:
-        """The same files for another thread, to be closed by that one; None if others have taken their place."""
+        """The same files for another thread, which must close them; None if they have been replaced."""
         files: dict[str, WeightsFile] = {}
         with ExitStack() as stack:
             for name, file in self.files.items():
@@ -106,14 +106,14 @@ class WeightShards(Weights):
         return other
 
     def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
-        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
+        """The bytes of a tensor, in the given buffer or in one that the next call reuses."""
         size = self.tensors[name].size
         if into is None and len(self._buffer) < size:  # one for all files
             self._buffer = bytearray(size)
         return self.files[self._places[name]].read(name, into=memoryview(self._buffer) if into is None else into)
 
     def mapped(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor, in memory that processes share; what one of them writes there is its own."""
+        """The bytes of a tensor, in memory that processes share; what one of them writes there stays private."""
         return self.files[self._places[name]].mapped(name)
 
 

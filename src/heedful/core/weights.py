@@ -1,4 +1,4 @@
-"""The tensors of a safetensors file, one at a time, with everything that its header says checked before it is used."""
+"""The tensors of a safetensors file, one at a time, with everything in its header checked before use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.errors import UserError
 from heedful.files import file_version
 from heedful.weights_seal import BLOCK, OWN, check_seal
 
-# Whoever translates a line does not wait for numpy.
+# Translating a line should not wait for numpy.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ LARGEST_HEADER = 100_000_000
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Where a tensor lies in its file."""
+    """Where a tensor is in its file."""
 
     kind: str
     shape: tuple[int, ...]
@@ -41,14 +41,14 @@ class Weights(ABC):
     """The tensors of a model, open for reading, in one file or in several."""
 
     path: Path
-    # What tells the files from others that take their place.
+    # What distinguishes the files from others that replace them.
     version: tuple[tuple[int, int, int], ...]
     metadata: dict[str, str]
     tensors: Mapping[str, StoredTensor]
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
 
     @abstractmethod
     def check(self) -> None:
@@ -56,23 +56,23 @@ class Weights(ABC):
 
     @abstractmethod
     def check_pieces(self) -> None:
-        """The same from the checksums of what was read in pieces; only the other tensors are read now."""
+        """The same, using the checksums of tensors that were read in pieces; only the others are read now."""
 
     @abstractmethod
     def pieces(self, name: str) -> Iterator[tuple[int, memoryview]]:
-        """A tensor, some rows at a time: the first one's number, and their bytes, in memory that is used again."""
+        """A tensor, some rows at a time: the first row's number and the bytes, in memory that is reused."""
 
     @abstractmethod
     def opened_again(self) -> Weights | None:
-        """The same files for another thread, to be closed by that one; None if others have taken their place."""
+        """The same files for another thread, which must close them; None if they have been replaced."""
 
     @abstractmethod
     def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
-        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
+        """The bytes of a tensor, in the given buffer or in one that the next call reuses."""
 
     @abstractmethod
     def mapped(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor, in memory that processes share; what one of them writes there is its own."""
+        """The bytes of a tensor, in memory that processes share; what one of them writes there stays private."""
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +88,7 @@ class Weights(ABC):
         return {name: tensor.shape for name, tensor in self.tensors.items()}
 
     def floats(self, name: str) -> NDArray[np.float32]:
-        """A tensor as floats, in memory of its own."""
+        """A tensor as floats, in its own memory."""
         import numpy as np
 
         raw, tensor = np.frombuffer(self.read(name), np.uint8), self.tensors[name]
@@ -122,7 +122,7 @@ class WeightsFile(Weights):
         self._sums: dict[str, int] = {}
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
     def check(self) -> None:
@@ -130,7 +130,7 @@ class WeightsFile(Weights):
         check_seal(self.file, self.path, self.header_size, self.metadata)
 
     def check_pieces(self) -> None:
-        """The same from the checksums of what was read in pieces; only the other tensors are read now."""
+        """The same, using the checksums of tensors that were read in pieces; only the others are read now."""
         check_seal(self.file, self.path, self.header_size, self.metadata, self._with_tensors)
 
     def _with_tensors(self, crc: int) -> int:
@@ -142,7 +142,7 @@ class WeightsFile(Weights):
         return crc
 
     def pieces(self, name: str) -> Iterator[tuple[int, memoryview]]:
-        """A tensor, some rows at a time: the first one's number, and their bytes, in memory that is used again."""
+        """A tensor, some rows at a time: the first row's number and the bytes, in memory that is reused."""
         tensor, crc = self.tensors[name], 0
         rows = tensor.shape[0] if len(tensor.shape) > 1 else 1
         row_size = tensor.size // max(1, rows)
@@ -156,7 +156,7 @@ class WeightsFile(Weights):
         self._sums[name] = crc
 
     def opened_again(self) -> WeightsFile | None:
-        """The same file for another thread, to be closed by that one; None if another one has taken its place."""
+        """The same file for another thread, which must close it; None if it has been replaced."""
         try:
             file = self.path.open("rb")
         except OSError:  # a run has written other files, and removed this one
@@ -169,7 +169,7 @@ class WeightsFile(Weights):
         return other
 
     def read(self, name: str, *, into: memoryview | None = None) -> memoryview:
-        """The bytes of a tensor, in a buffer of their own or in one that the next call uses again."""
+        """The bytes of a tensor, in the given buffer or in one that the next call reuses."""
         tensor = self.tensors[name]
         self.file.seek(tensor.begin)
         return self._read(name, tensor.size, into)
@@ -183,7 +183,7 @@ class WeightsFile(Weights):
         return view
 
     def mapped(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a tensor, in memory that processes share; what one of them writes there is its own."""
+        """The bytes of a tensor, in memory that processes share; what one of them writes there stays private."""
         import numpy as np
 
         if self._mapped is None:

@@ -1,4 +1,4 @@
-"""Beam search, of which greedy search is the case of one beam."""
+"""Beam search; with one beam it is greedy search."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from heedful.decoding.token_scores import TokenScores, top_tokens
 
 
 class BeamSearch:
-    """Goes on with the hypotheses of the largest sums of log-probabilities.
+    """Continues the hypotheses with the largest sums of log-probabilities.
 
-    An ended hypothesis counts only if it is among them. Among equals the lower row comes first, then the
-    lower token id.
+    An ended hypothesis counts only if it is among them. Among equals, the lower row comes first, then the lower token
+    id.
     """
 
-    # All rows begin alike, so that the first stands for all.
+    # All rows begin alike, so the first stands for all.
     first_rows = 1
 
     def choose(self, scores: TokenScores, slots: Slots) -> Children:
-        """The best continuations of each sentence, as many as it has places."""
+        """The best continuations of each sentence, one for each of its places."""
         totals_NK = slots.totals[: slots.used]
         beam = totals_NK.shape[1]
         # No more than `beam` continuations of one row can be among the best `beam` of the sentence.

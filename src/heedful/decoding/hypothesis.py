@@ -13,9 +13,9 @@ from heedful.text.special_tokens import SpecialTokens
 class Request:
     """One sentence to decode: its number, its source ids (without END), and a forced start of its target.
 
-    For a model that has no encoder the source is the text that is to be continued. `max_length` is a limit of its
-    own, where the options set none. `draw` is the seed and the number that its random numbers come from, by
-    default the options' seed and its index.
+    For a model without an encoder the source is the text to be continued. `max_length` is the request's own limit,
+    where the options set none. `draw` is the seed and the number that its random numbers come from, by default the
+    options' seed and its index.
     """
 
     index: int
@@ -29,7 +29,7 @@ class Request:
             raise UserError(f"a request's index is {self.index}, but must be 0 or more, and below 2**63")
 
     def check(self, special: SpecialTokens) -> None:
-        """Raise a UserError if it holds a token that no text has."""
+        """Raise a UserError if it holds a special token, which no text has."""
         for name, ids in (("source", self.source), ("prefix", self.prefix)):
             found = special.ids.intersection(ids)
             if found:

@@ -1,4 +1,4 @@
-"""Sentences of similar length that are decoded side by side: their slots, and what waits to go into them."""
+"""Sentences of similar length that are decoded side by side: their slots, and what waits for one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from heedful.decoding.token_scores import TokenScores
 from heedful.layers.blockwise_attention import KEYS_PER_BLOCK
 from heedful.layers.kv_cache import padded_length
 
-# About as many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
+# About this many source tokens are encoded at a time: enough for large matrix products, yet little to hold.
 TOKENS_PER_PREFILL = 2048
-# Sentences are padded to the longest of those that they are encoded with: up to this share, or so few tokens.
+# Sentences are padded to the longest of those they are encoded with, by up to this share, or this few tokens.
 LARGEST_PADDING, LITTLE_PADDING = 1 / 8, 128
-# What comes while many sentences are under way is encoded when it is this share of them, or before this step after it
-# came: one sentence costs nearly as much to encode as several.
+# Requests that come while many sentences are under way are encoded once they are this share of them, or before this
+# step after they came: one sentence costs nearly as much to encode as several.
 SHARE_TO_GATHER = 1 / 8
 STEPS_TO_GATHER = 4
 
 
 class Selection(Protocol):
-    """A way to choose the next tokens; `first_rows` rows of a sentence run from the start."""
+    """A way to choose the next tokens; `first_rows` is how many rows of a sentence run from the start."""
 
     first_rows: int
 
@@ -43,7 +43,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class SlotProgress:
-    """What there is of the sentence in a slot right after a step."""
+    """The sentence in a slot as it is right after a step."""
 
     index: int
     slot: int
@@ -62,14 +62,14 @@ class SlotProgress:
         return token, score
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
-        """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        """The likeliest tokens at the place of the last one, with their log-probabilities."""
         _, parent, _ = self.slots.last_token(self.slot, self.slots.best_row(self.slot))
         return self.scores.likeliest(self.slot * len(self.slots.own_rows) + parent, count)
 
 
 @dataclass(frozen=True)
 class LaneEntry:
-    """A request, what of it is to be prefilled, what its first step reads, the most tokens that it may get."""
+    """A request, what of it is to be prefilled, what its first step reads, and the most tokens that it may get."""
 
     request: Request
     prefilled: list[int]
@@ -93,7 +93,7 @@ class Room:
 
 
 class Lane:
-    """A decoding state, the search state that goes with it, and encoded sentences that wait for a slot."""
+    """A decoding state, its search state, and encoded sentences that wait for a slot."""
 
     def __init__(self, model: DecodingModel, selection: Selection, options: DecodingOptions, room: Room) -> None:
         self.model, self.selection, self.options, self.room = model, selection, options, room
@@ -103,7 +103,7 @@ class Lane:
         self.encoded: deque[tuple[Any, int, LaneEntry]] = deque()
         self.free: list[int] = []
         self.watches: dict[int, Watch] = {}
-        # The text before what is decoded, where that goes on from it.
+        # The text before what is decoded, for models that continue a text.
         self.texts: dict[int, list[int]] = {}
         self.steps_gathered = 0
         self.checked = False
@@ -124,14 +124,14 @@ class Lane:
         return self.slots.used - len(self.free)
 
     def fill(self, waiting: deque[LaneEntry]) -> None:
-        """Put what waits into the free slots, encoding groups of it as needed."""
+        """Put waiting sentences into the free slots, encoding groups of them as needed."""
         while self.num_free and (waiting or self.encoded):
             if not self.encoded:
                 self._encode(waiting)
             self._insert(min(self.num_free, len(self.encoded)))
 
     def gathers(self, num_waiting: int) -> bool:
-        """Whether what waits is to wait for more; asked once before each step."""
+        """Whether what waits should wait for more; called at most once before each step."""
         few = 0 < num_waiting < SHARE_TO_GATHER * self.num_running and not self.encoded
         self.steps_gathered = self.steps_gathered + 1 if few else 0
         if self.steps_gathered == STEPS_TO_GATHER:
@@ -149,7 +149,7 @@ class Lane:
         self.encoded.extend((prefilled, row, job) for row, job in enumerate(jobs))
 
     def _group(self, waiting: deque[LaneEntry]) -> list[LaneEntry]:
-        """Take the next ones, as many as are best encoded together."""
+        """Take the next sentences, as many as are best encoded together."""
         jobs = [waiting.popleft()]
         longest = tokens = jobs[0].source_length
         while waiting and len(jobs) < self.room.sentences:
@@ -157,14 +157,14 @@ class Lane:
             tokens += waiting[0].source_length
             padded = longest * (len(jobs) + 1)
             if longest > KEYS_PER_BLOCK and padded_length(longest) != padded_length(waiting[0].source_length):
-                break  # sums over so many keys are rounded by their number
+                break  # how sums over so many keys are rounded depends on their number
             if padded > TOKENS_PER_PREFILL or padded - tokens > max(LITTLE_PADDING, LARGEST_PADDING * tokens):
                 break
             jobs.append(waiting.popleft())
         return jobs
 
     def _insert(self, count: int) -> None:
-        """Move encoded sentences, which are all of one group, into slots."""
+        """Move encoded sentences, all from one group, into slots."""
         taken = [self.encoded.popleft() for _ in range(count)]
         fresh = count - len(self.free)
         slots = [*self.free[:count], *range(self.slots.used, self.slots.used + fresh)]
@@ -195,7 +195,7 @@ class Lane:
         return next((slot for slot in slots if slot not in self.free), None)
 
     def close_gaps(self) -> None:
-        """Move the last sentences into slots that nothing waits for, so that no step works for nothing."""
+        """Move the last sentences into slots that nothing waits for, so that no step wastes work."""
         if not self.free:
             return
         free = set(self.free)
@@ -208,7 +208,7 @@ class Lane:
         self.free = []
 
     def step(self) -> list[Decoded]:
-        """Decode one token of every sentence, and give those that are done; their slots are free."""
+        """Decode one token of every sentence, and return those that are done; their slots are free."""
         assert not self.free
         slots, device = self.slots, self.model.device
         running_R = slots.totals[: slots.used].reshape(-1) > -np.inf
@@ -217,7 +217,7 @@ class Lane:
         tokens_R = torch.from_numpy(slots.tokens[: slots.used].reshape(-1)).to(device)
         scores = TokenScores(self.model.step(tokens_R, self.state, some_A), rows_A, self._tokens_of(rows_A))
         if not self.checked:
-            # Once, for it is a look at all logits: what is wrong with the weights of a token is so in every step.
+            # Once, because it looks at all logits: if the weights of a token are wrong, they are so in every step.
             scores.check()
             self.checked = True
         children = self._children(scores)
@@ -239,7 +239,7 @@ class Lane:
         return lambda columns_AC: columns.tokens(columns_AC, sentences_A)
 
     def _show(self, done: list[int], scores: TokenScores) -> None:
-        """Tell of the sentences that are watched and go on, and give up those that nobody wants more of."""
+        """Report the watched sentences that go on, and give up those that their watch does not want more of."""
         for index in done:
             self.watches.pop(index, None)
         for index, watch in list(self.watches.items()):
@@ -257,7 +257,7 @@ class Lane:
             )
 
     def _children(self, scores: TokenScores) -> Children:
-        """What the selection chooses, except where a prefix says what comes next."""
+        """The selection's choice, except where a prefix dictates the next token."""
         slots, device = self.slots, self.model.device
         early_N = slots.early
         early = early_N.repeat(len(slots.own_rows))[scores.rows_A] if early_N.any() else None

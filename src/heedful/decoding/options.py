@@ -10,23 +10,23 @@ from heedful.errors import UserError
 
 
 class DefaultBeam(int):
-    """A beam that nobody asked for: sampling goes without it, where it would refuse another."""
+    """A beam that nobody asked for: sampling ignores it, but refuses any other."""
 
 
 DEFAULT_BEAM = DefaultBeam(5)
 DEFAULT_LENGTH_PENALTY = 0.6
 
-# Hypotheses of a sentence that are under way at a time: even studies of what wide beams do end at 1000.
+# Hypotheses of a sentence that are under way at a time: even studies of wide beams stop at 1000.
 MOST_HYPOTHESES = 1024
-# Tokens of a target, of which torch's caches make room for all at once: a long chapter of a novel has as many.
+# Tokens of a target, which torch's caches make room for all at once: a long chapter of a novel has as many.
 MOST_TOKENS = 2**16
 # Texts that are computed at a time: more would be no faster.
 LARGEST_BATCH = 2**16
 # No vocabulary is larger: the ids of tokens have 32 bits.
 LARGEST_VOCABULARY = 2**31 - 1
-# Beyond, what is there already is as good as ruled out.
+# Beyond this, what is already there is as good as ruled out.
 LARGEST_REPETITION_PENALTY = 100.0
-# Beyond, the longest of all wins whatever it says.
+# Beyond this, the longest wins whatever it says.
 LARGEST_LENGTH_PENALTY = 10.0
 
 
@@ -35,9 +35,9 @@ def length_penalty(length: int, alpha: float) -> float:
     return math.pow((5.0 + length) / 6.0, alpha)
 
 
-# Below, it is the likeliest token alone, and smaller numbers come to be 0 on the way to a device.
+# Below this, only the likeliest token is left, and smaller numbers become 0 on the way to a device.
 LOWEST_TOP_P = 1e-6
-# Beyond these, sampling is the likeliest token or any token, and below them quotients leave the range of fp32.
+# Outside these, sampling gives the likeliest token or any token, and below them quotients leave the range of fp32.
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.001, 100
 
 
@@ -75,8 +75,8 @@ class DecodingOptions:
     """How to search. Lengths count target tokens without END; a `beam` of 1 is greedy.
 
     The beam is 5 by default; sampling has none, hence 1. Because of `min_length` no text gets an empty translation.
-    Without `max_length` a translation may have `max_extra` tokens more than its source (or than its forced prefix, if
-    that is longer). With `sampling`, `nbest` is the number of independent samples. `repetition_penalty` multiplies the
+    Without `max_length`, a translation may have `max_extra` more tokens than its source (or its forced prefix, if that
+    is longer). With `sampling`, `nbest` is the number of independent samples. `repetition_penalty` multiplies the
     log-probability of a token that has already occurred (Keskar et al., 2019), and `no_repeat_ngram` rules out a token
     that would complete a sequence of that many tokens that has already occurred (0 rules out nothing). For a model that
     continues a text, that text counts too.
@@ -132,7 +132,7 @@ class DecodingOptions:
 
     @property
     def looks_back(self) -> bool:
-        """Whether what can be chosen depends on the tokens that are there already."""
+        """Whether the choice of a token depends on those already there."""
         return self.repetition_penalty != 1.0 or self.no_repeat_ngram > 0
 
     @property
@@ -148,7 +148,7 @@ class DecodingOptions:
 
 
 def search_options(options: DecodingOptions | None, beam: int | None, nbest: int | None) -> DecodingOptions:
-    """The options of a translation: those given, or of a beam and a number of hypotheses; a setting has one place."""
+    """The options of a translation: as given, or from a beam and a number of hypotheses; each is set in one place."""
     if options is None:
         return DecodingOptions(DEFAULT_BEAM if beam is None else beam, 1 if nbest is None else nbest)
     if not isinstance(options, DecodingOptions):

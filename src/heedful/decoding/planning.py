@@ -1,4 +1,4 @@
-"""What decoding makes of a request before any engine sees it: what is prefilled, and how long the target may be."""
+"""How a request is prepared before any engine sees it: what is prefilled, and how long the target may be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.text.special_tokens import SpecialTokens
 
 
 class FramingModel(Protocol):
-    """What planning asks of a model."""
+    """What planning needs from a model."""
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -24,12 +24,12 @@ class FramingModel(Protocol):
         """The most target tokens that the model can take after such a source, if there is a limit."""
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
-        """What of a source is to be prefilled, and the token that the first step reads."""
+        """What is to be prefilled for a source, and the token that the first step reads."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A request, what of it is to be prefilled, what its first step reads, the most tokens that it may get."""
+    """A request, what of it is to be prefilled, what its first step reads, and the most tokens that it may get."""
 
     request: Request
     prefilled: list[int]

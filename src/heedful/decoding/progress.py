@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class SentenceProgress(Protocol):
-    """What there is of a sentence right after a step."""
+    """A sentence as it is right after a step."""
 
     @property
     def index(self) -> int:
@@ -22,7 +22,7 @@ class SentenceProgress(Protocol):
         """The last token of the best one that has not ended, and that token's log-probability."""
 
     def likeliest(self, count: int) -> list[tuple[int, float]]:
-        """The likeliest tokens in the place of the last one, with their log-probabilities."""
+        """The likeliest tokens at the place of the last one, with their log-probabilities."""
 
 
 # Called after each step that does not finish a sentence; if it returns False, the sentence is given up at once.

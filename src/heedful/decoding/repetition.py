@@ -1,4 +1,4 @@
-"""Rules against repetition: tokens that a hypothesis has already become less likely, and no n-gram comes again."""
+"""Rules against repetition: tokens that a hypothesis already has become less likely, and no n-gram is repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heedful.decoding.options import DecodingOptions
 def against_repetition(
     logits_V: Tensor, peak: Tensor, log_peak: Tensor, text: Sequence[int], options: DecodingOptions
 ) -> None:
-    """Change the logits of a row, in place, by the tokens before it; the log-probability of `peak` is `log_peak`."""
+    """Adjust the logits of a row, in place, for the tokens before it; the log-probability of `peak` is `log_peak`."""
     if options.repetition_penalty != 1.0:
         tokens = sorted(set(text))
         log_probabilities = (logits_V[tokens] - peak) + log_peak

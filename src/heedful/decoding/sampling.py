@@ -1,4 +1,4 @@
-"""Sampling: each sample is a row of its own, drawn with random numbers that belong to it alone."""
+"""Sampling: each sample is a separate row, drawn with random numbers that belong to it alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from heedful.decoding.slots import Children, Slots
 from heedful.decoding.token_scores import BLOCK, TokenScores, top_tokens
 from heedful.splitmix import GOLDEN_GAMMA, mix
 
-# How many of the likeliest tokens are tried first when the smallest set that makes up `top_p` is looked for.
+# How many of the likeliest tokens are tried first in the search for the smallest set that makes up `top_p`.
 FIRST_GUESS = 64
 
 
 class Sampler:
-    """Draws the next token of every row from the model's distribution, as the options bend it."""
+    """Draws the next token of every row from the model's distribution, as modified by the options."""
 
     def __init__(self, options: SamplingOptions, samples: int) -> None:
         self.options = options
@@ -41,7 +41,7 @@ class Sampler:
         )
 
     def draw(self, logits_RV: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
-        """A token per row, where a uniform number in [0, 1) says which."""
+        """A token per row, chosen by a uniform number in [0, 1)."""
         probabilities_RV = _softmax(logits_RV, self.options.temperature)
         size = logits_RV.shape[1]
         top_k = min(self.options.top_k or size, size)
@@ -61,7 +61,7 @@ class Sampler:
         guess = top_k if limited else min(FIRST_GUESS, top_k)
         drawn_R = torch.zeros(len(logits_RV), dtype=torch.long, device=logits_RV.device)
         rows_R = torch.arange(len(logits_RV), device=logits_RV.device)
-        # Most rows need few tokens; those that need more are tried again with more of them.
+        # Most rows need few tokens; those that need more are tried again with more.
         while len(rows_R):
             tokens_RC = top_tokens(logits_RV[rows_R], guess)
             weights_RC = probabilities_RV[rows_R].gather(1, tokens_RC).cpu().double()
@@ -79,7 +79,7 @@ class Sampler:
 def _softmax(logits_RV: Tensor, temperature: float) -> Tensor:
     if temperature == 1.0:
         return logits_RV.softmax(-1)
-    # From the peak downwards: a low temperature must not carry the logits out of range.
+    # Relative to the peak: a low temperature must not push the logits out of range.
     return (logits_RV - logits_RV.amax(-1, keepdim=True)).div_(temperature).softmax(-1)
 
 
@@ -101,9 +101,9 @@ def _draw_from_all(probabilities_RV: Tensor, uniform_R: NDArray[np.float64]) -> 
 
 
 def _pick(tokens_RC: Tensor, weights_RC: Tensor, uniform_R: NDArray[np.float64]) -> Tensor:
-    """The token of each row at which the running sum of the weights first passes that share of their sum."""
+    """The token of each row at which the running sum of the weights first exceeds that share of their sum."""
     sums = weights_RC.cpu().double().numpy().cumsum(1)
-    # A share of 1, which rounding can lead to, would fall after the last token.
+    # A share of 1, which rounding can produce, would fall after the last token.
     target_R = np.minimum(uniform_R, 1.0 - 2.0**-52) * sums[:, -1]
     chosen_R = torch.from_numpy((sums <= target_R[:, None]).sum(1)).to(tokens_RC.device)
     return tokens_RC.gather(1, chosen_R[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""Decoding with torch: requests come at any time, slots are kept full, results are there when done."""
+"""Decoding with torch: requests come at any time, slots are kept full, and results are returned when done."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from heedful.decoding.progress import Watch
 from heedful.decoding.sampling import Sampler
 from heedful.decoding.seam import DecodingModel
 
-# Sources up to this length share one lane with all the slots; each doubling has a lane with half as many, so
-# that a long line costs no more memory than many short ones, and nobody waits for it.
+# Sources up to this length share a lane with all the slots; each doubling has a lane with half as many, so that a long
+# line costs no more memory than many short ones, and nothing waits for it.
 SHORT = 64
 
 
 class Scheduler:
     """Decodes requests side by side, up to `max_sentences` at a time; they may be added and cancelled between steps.
 
-    Once it is told that it is `complete`, that nothing more will come, its lanes take no more room than that needs.
+    Once it is `complete`, which means that nothing more will come, its lanes take only the room needed.
     """
 
     def __init__(self, model: DecodingModel, options: DecodingOptions, max_sentences: int) -> None:
@@ -36,13 +36,13 @@ class Scheduler:
         self.selection: Selection = (
             BeamSearch() if options.sampling is None else Sampler(options.sampling, options.nbest)
         )
-        # Both by the longest source that the lanes take; of several lanes the last one is the largest.
+        # Both keyed by the longest source that the lanes take; of several lanes the last is the largest.
         self.waiting: dict[int, deque[LaneEntry]] = {}
         self.lanes: dict[int, list[Lane]] = {}
 
     @property
     def num_waiting(self) -> int:
-        """How many requests have not come to be encoded."""
+        """How many requests have not been encoded yet."""
         return sum(map(len, self.waiting.values()))
 
     @property
@@ -61,7 +61,7 @@ class Scheduler:
         return not self.num_waiting and not any(lane.running or lane.encoded for lane in self._all_lanes())
 
     def add(self, requests: Iterable[Request], watch: Watch | None = None) -> None:
-        """Take requests, the longest of which go first; their indices must differ from all that are under way."""
+        """Take requests, of which the longest go first; their indices must differ from those of all under way."""
         jobs = [self._plan(request, watch) for request in requests]
         jobs.sort(key=lambda job: -job.source_length)
         for job in jobs:
@@ -76,10 +76,10 @@ class Scheduler:
                     return
         any(lane.cancel(index) for lane in self._all_lanes())
 
-    # Inference mode is entered here, not around a loop: it must not reach the caller between two steps.
+    # Inference mode is entered here, not around a loop: it must not affect the caller between two steps.
     @torch.inference_mode()
     def step(self) -> list[Decoded]:
-        """Fill the free slots, decode one token of every sentence, and give those that are done."""
+        """Fill the free slots, decode one token of every sentence, and return those that are done."""
         for length in self.waiting.keys() | self.lanes.keys():
             self._fill(length, self.waiting.setdefault(length, deque()))
         self.waiting = {length: waiting for length, waiting in self.waiting.items() if waiting}
@@ -94,9 +94,10 @@ class Scheduler:
         return [lane for lanes in self.lanes.values() for lane in lanes]
 
     def _fill(self, length: int, waiting: deque[LaneEntry]) -> None:
-        """Put what waits into the largest lane; where that is full and could be larger, into a new one beside it.
+        """Put waiting requests into the largest lane, or, if that is full and could be larger, into a new one beside
+        it.
 
-        The smaller lanes take nothing more, and go when their last sentence is done.
+        The smaller lanes take no new requests, and go when their last sentence is done.
         """
         lanes = self.lanes.setdefault(length, [])
         for lane in lanes[:-1]:

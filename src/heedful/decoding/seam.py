@@ -1,4 +1,4 @@
-"""What decoding asks of a model."""
+"""What decoding needs from a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DecodingState(Protocol):
 
 
 class DecodingModel(Protocol):
-    """A model that encodes once and then goes on one token a step."""
+    """A model that encodes once and then decodes one token per step."""
 
     @property
     def device(self) -> torch.device:
@@ -40,7 +40,7 @@ class DecodingModel(Protocol):
 
     @property
     def continues_text(self) -> bool:
-        """Whether a target goes on from its source, and is not a translation of it."""
+        """Whether a target continues its source, rather than translating it."""
 
     @property
     def special_tokens(self) -> SpecialTokens:
@@ -50,16 +50,16 @@ class DecodingModel(Protocol):
         """The most target tokens that the model can take after such a source, if there is a limit."""
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
-        """What of a source is to be prefilled, and the token that the first step reads."""
+        """What is to be prefilled for a source, and the token that the first step reads."""
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Any:
-        """Encode framed sources, which padding follows."""
+        """Encode framed sources, with padding after them."""
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> DecodingState:
-        """Room for that many sentences, rows of each, and tokens."""
+        """Room for that many sentences, rows of each, source tokens and target tokens."""
 
     def step(self, tokens_R: Tensor, state: Any, rows_A: Tensor | None = None) -> Tensor:
         """The next logits R V, given the last token of every row in use; the caller may overwrite them.
 
-        With `rows_A` only those of some rows, A V: what the others hold is not needed any more.
+        With `rows_A`, only those of some rows, A V: what the others hold is no longer needed.
         """

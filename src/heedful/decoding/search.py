@@ -14,7 +14,7 @@ SENTENCES = 64
 
 
 def greedy(model: DecodingModel, sources: Sequence[Sequence[int]], max_length: int | None = None) -> list[list[int]]:
-    """For each source its target, made of the likeliest next token each time, without the end token."""
+    """The target of each source, made of the likeliest token at each step, without the end token."""
     found = _decode(model, sources, DecodingOptions(beam=1, max_length=max_length))
     return [hypotheses[0].tokens for hypotheses in found]
 
@@ -22,7 +22,7 @@ def greedy(model: DecodingModel, sources: Sequence[Sequence[int]], max_length: i
 def beam(
     model: DecodingModel, sources: Sequence[Sequence[int]], options: DecodingOptions | None = None
 ) -> list[list[Hypothesis]]:
-    """For each source its best targets, the best first: `options.nbest` of them, by a search with `options.beam`."""
+    """The `options.nbest` best targets of each source, best first, by a search with `options.beam`."""
     return _decode(model, sources, options or DecodingOptions())
 
 

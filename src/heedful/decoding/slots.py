@@ -1,4 +1,4 @@
-"""Where the hypotheses of every sentence stand, in arrays over all slots and rows.
+"""The hypotheses of every sentence, in arrays over all slots and rows.
 
 The rules of the search, for beams and samples alike:
 - A sentence has a fixed number of places. A running hypothesis takes one, and a finished one keeps its own,
@@ -7,8 +7,8 @@ The rules of the search, for beams and samples alike:
   log-probabilities are never above 0, so a sum can only fall, and no penalty divides it by more than the one
   at the maximum length.
 - It is also done after the step at which its hypotheses hold their maximum number of tokens: that step only
-  tells which of them end there. Those that do not are unfinished, and serve, best first, as far as there
-  are fewer than `nbest` finished ones. The same holds if the vocabulary leaves no way to go on.
+  shows which of them end there. Those that do not are unfinished; the best of them make up for finished ones
+  where there are fewer than `nbest`. The same holds if the vocabulary leaves no way to continue.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ENDED = np.dtype([("score", np.float64), ("length", np.int32), ("row", np.int32)
 class Children:
     """The hypotheses proposed for the places of each sentence, best first: N sentences, K places.
 
-    Each continues the row `parents` by `tokens`, whose log-probabilities are `scores`; `totals` are the sums
-    over the whole hypothesis, -inf where a place stays empty.
+    Each continues the row in `parents` by the token in `tokens`, whose log-probability is in `scores`; `totals` are the
+    sums over the whole hypothesis, -inf where a place stays empty.
     """
 
     parents: NDArray[np.int64]
@@ -62,7 +62,7 @@ class Slots:
         self.own_rows = np.arange(options.rows)
 
     def open(self, slot: int, request: Request, first: int, shortest: int, longest: int) -> None:
-        """Begin a sentence, whose first step reads the token `first`, in a free slot or the first one not in use."""
+        """Begin a sentence, whose first step reads the token `first`, in a free slot or the first unused one."""
         forced = len(request.prefix)
         seed, number = request.draw or (self.seed, request.index)
         self.sentences[slot] = (request.index, 0, shortest, longest, forced, 0, number, seed)
@@ -103,7 +103,7 @@ class Slots:
         return np.asarray(len(self.own_rows) - self.sentences["num_ended"][: self.used])
 
     def advance(self, children: Children) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """Take in one step; gives the row of its own sentence that each row continues, and who is done."""
+        """Take in one step; return the row of its own sentence that each row continues, and which slots are done."""
         used = self.used
         self.totals_before[:used] = self.totals[:used]
         running = children.totals > -np.inf
@@ -113,7 +113,7 @@ class Slots:
         child_NK = _arrange(children.parents, running & ~ends)
         empty = child_NK < 0
         parents = np.where(empty, self.own_rows, np.take_along_axis(children.parents, child_NK, 1))
-        # An empty row still runs through the model; any token of the vocabulary will do.
+        # An empty row may still run through the model; any token of the vocabulary will do.
         self.tokens[:used] = np.where(empty, self.end, np.take_along_axis(children.tokens, child_NK, 1))
         self.totals[:used] = np.where(empty, -np.inf, np.take_along_axis(children.totals, child_NK, 1))
         where = (np.arange(used), self.sentences["length"][:used])
@@ -130,7 +130,7 @@ class Slots:
         return int(self.totals[slot].argmax())
 
     def last_token(self, slot: int, row: int) -> tuple[int, int, float]:
-        """The token that a row was given last, the row that it continued, and the token's log-probability."""
+        """The last token of a row, the row that it continued, and the token's log-probability."""
         token, parent, score = self.history[slot, self.sentences["length"][slot] - 1, row].item()
         return token, parent, score
 
@@ -139,7 +139,7 @@ class Slots:
         return _walk(self.history[slot, : self.sentences["length"][slot]].tolist(), row)[0]
 
     def best_so_far(self, slot: int) -> list[int]:
-        """The tokens of the hypothesis with the best score so far, one that has ended or one under way."""
+        """The tokens of the hypothesis with the best score so far, whether it has ended or is under way."""
         length, row = int(self.sentences["length"][slot]), self.best_row(slot)
         if self.sentences["num_ended"][slot]:
             ended = self.ended[slot, self.ended["score"][slot].argmax()]
@@ -193,14 +193,14 @@ def _walk(history: list[list[tuple[int, int, float]]], row: int) -> tuple[list[i
 
 
 def _arrange(parents_NK: NDArray[np.int64], running_NK: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each row the child that goes on in it, or -1; a parent's best child stays in its row.
+    """For each row the child that continues in it, or -1; a parent's best child stays in its row.
 
-    Rows that stay need no copy of what the model holds for them.
+    For rows that stay, nothing that the model holds is copied.
     """
     sentences, places = parents_NK.shape
     child_NK = np.full((sentences, places), -1)
     sentence_N1 = np.arange(sentences)[:, None]
-    # One place after the other, the last first, so that the best child of each parent has the last word.
+    # One place after the other, the last first, so that the best child of each parent is written last.
     for place in range(places - 1, -1, -1):
         rows = np.flatnonzero(running_NK[:, place])
         child_NK[rows, parents_NK[rows, place]] = place

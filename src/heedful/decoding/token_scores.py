@@ -18,11 +18,11 @@ from heedful.errors import not_numbers
 from heedful.text.shortlist import END_COLUMN
 from heedful.text.special_tokens import SpecialTokens
 
-# Tokens per block when the likeliest are looked for: the maxima of the blocks say which few to look into.
+# Tokens per block in the search for the likeliest: the maxima of the blocks say which few to look into.
 BLOCK = 64
 # With fewer blocks than this for each token wanted, too many would have to be looked into.
 FEWEST_BLOCKS = 6
-# Elements of scratch space for the softmax: it stays in the processor's cache.
+# Elements of scratch space for the softmax, so that it stays in the processor's cache.
 SCRATCH = 2**19
 
 _LOW_HALF = 0x7FFFFFFF
@@ -31,7 +31,7 @@ _LOW_HALF = 0x7FFFFFFF
 class TokenScores:
     """The logits of one step, some of which can be forbidden, and the log-probabilities they stand for.
 
-    They are those of the rows `rows_A` of a larger number of rows; what is computed here has a row for each of them.
+    They belong to the rows `rows_A` of a larger number of rows; what is computed here has one row for each of these.
     `tokens_of` gives the tokens that columns stand for, if those are not the vocabulary's.
     """
 
@@ -43,12 +43,12 @@ class TokenScores:
         self.tokens_of = tokens_of
         self.peak_A1, self.log_peak_A1 = _peaks(self.logits_AV)
         # Here, before anything is chosen: a search would go on with the rows that have numbers, or end with none. One
-        # NaN, or one logit that is inf, makes NaN of its row's log-probability.
+        # NaN, or one logit that is inf, makes its row's log-probability NaN.
         if np.isnan(self.log_peak_A1.cpu().numpy()).any():
             raise not_numbers("scores")
 
     def check(self) -> None:
-        """Raise a UserError if a logit is -inf, too, which no search would notice; those of a shortlist may be."""
+        """Raise a UserError also if a logit is -inf, which no search would notice; a shortlist's logits may be."""
         if self.tokens_of is None and not bool(self.logits_AV.isfinite().all()):
             raise not_numbers("scores")
 
@@ -61,13 +61,13 @@ class TokenScores:
         return self.tokens_of(columns_AC) if self.tokens_of else columns_AC
 
     def spread(self, values_AC: Tensor, shape_NK: tuple[int, int], others: float) -> NDArray[Any]:
-        """Values of the rows that there are, as N (K C), with `others` for the rows that there are not."""
+        """Values of the rows `rows_A`, as N (K C), with `others` for all other rows."""
         spread_RC = np.full((math.prod(shape_NK), values_AC.shape[1]), others, values_AC.cpu().numpy().dtype)
         spread_RC[self.rows_A] = values_AC.cpu().numpy()
         return spread_RC.reshape(shape_NK[0], -1)
 
     def likeliest(self, row: int, count: int) -> list[tuple[int, float]]:
-        """The tokens of the largest log-probabilities of one row, with these; forbidden ones are not among them."""
+        """The tokens of one row with the largest log-probabilities, and these; forbidden tokens are left out."""
         place = int(np.searchsorted(self.rows_A, row))
         assert self.rows_A[place] == row
         logits_1V = self.logits_AV[place : place + 1]
@@ -78,7 +78,7 @@ class TokenScores:
         return [(token, score) for token, score in pairs if score > -math.inf]
 
     def forbid(self, special: SpecialTokens, early_A: Tensor | None) -> None:
-        """Rule out all special tokens but the end, and the end too in the rows where `early_A` is True."""
+        """Rule out all special tokens but END, and END too in the rows where `early_A` is True."""
         if self.tokens_of is None:
             self.logits_AV[:, sorted(special.ids - {special.end})] = -torch.inf
         if early_A is not None:
@@ -91,7 +91,7 @@ def top_tokens(logits_RV: Tensor, count: int) -> Tensor:
     if num_blocks >= FEWEST_BLOCKS * count:
         return _top_by_blocks(logits_RV, count, num_blocks)
     values_RC, tokens_RC = logits_RV.topk(count)
-    # torch.topk leaves open which of equal values it takes: a matter of order, and of choice at the border.
+    # torch.topk does not say which of equal values it takes: this affects the order, and the choice at the border.
     tokens_RC = tokens_RC.gather(1, _sorted_places(values_RC, tokens_RC, count))
     tied_R = (logits_RV >= values_RC[:, -1:]).sum(-1) > count
     if tied_R.any():
@@ -107,7 +107,7 @@ def _top_by_blocks(logits_RV: Tensor, count: int, num_blocks: int) -> Tensor:
     maxima = logits_RV[:, : whole * BLOCK].reshape(rows, whole, BLOCK).amax(-1)
     if whole < num_blocks:
         maxima = torch.cat([maxima, logits_RV[:, whole * BLOCK :].amax(-1, keepdim=True)], dim=1)
-    # Any block left out has `count` others before it, each with a token that comes before all of its own.
+    # Any block left out has `count` others before it, each with a token that comes before all of that block's tokens.
     blocks_RC = _sorted_places(maxima, torch.arange(num_blocks, device=logits_RV.device), count)
     tokens = (blocks_RC[:, :, None] * BLOCK + torch.arange(BLOCK, device=logits_RV.device)).flatten(1)
     values = logits_RV.gather(1, tokens.clamp(max=size - 1))
@@ -117,20 +117,20 @@ def _top_by_blocks(logits_RV: Tensor, count: int, num_blocks: int) -> Tensor:
 
 def _sorted_places(values: Tensor, ids: Tensor, count: int) -> Tensor:
     """Where in each row the `count` largest values are, largest first, the lower id first among equals."""
-    # Value and id make one number without equals: the float's bits, arranged to sort like the float (adding 0
-    # turns -0 into 0), above the id, which counts downwards.
+    # Value and id make one number without ties: the float's bits, arranged to sort like the float (adding 0 turns -0
+    # into 0), above the id, which counts downwards.
     bits = (values + 0.0).view(torch.int32)
     ordered = bits ^ ((bits >> 31) & _LOW_HALF)
     return ((ordered.long() << 32) | (_LOW_HALF - ids)).topk(count).indices
 
 
 def _peaks(logits_RV: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest logit of each row, and its log-probability, that of 1 / sum of exp(logit - largest logit)."""
+    """The largest logit of each row, and its log-probability, log(1 / sum of exp(logit - largest logit))."""
     rows, size = logits_RV.shape
     block = max(1, SCRATCH // size)
     scratch = logits_RV.new_empty(min(rows, block), size)
     peaks_R1, probabilities_R1 = logits_RV.new_empty(2, rows, 1)
-    # Both of one block after the other, while its logits are in the processor's cache.
+    # Both for one block of rows at a time, while its logits are in the processor's cache.
     for start in range(0, rows, block):
         part = logits_RV[start : start + block]
         torch.amax(part, -1, keepdim=True, out=peaks_R1[start : start + block])

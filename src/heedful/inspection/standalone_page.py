@@ -1,4 +1,4 @@
-"""A web page in one file, with its style, its program and its data, which asks nothing of any network."""
+"""A web page in one file, with its style, its program and its data, which needs no network."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _EXPORT = re.compile(r"^export (?=(?:async )?function |class |const )", re.MULTI
 def standalone_page(
     title: str, styles: Sequence[str], modules: Sequence[str], document: dict[str, Any], body: str = ""
 ) -> str:
-    """A page of some style sheets and modules, each module after those that it imports.
+    """A page made of style sheets and modules, each module after those that it imports.
 
-    The program finds the document as JSON in the element `document`; `body` is HTML that stands before it.
+    The program finds the document as JSON in the element `document`; `body` is HTML that goes before it.
     """
     style = "\n".join(page_file(name) for name in styles)
-    # In one script they share their names, and need not import them from each other.
+    # In one script they share their names, and need no imports from each other.
     program = "\n".join(_EXPORT.sub("", _IMPORT.sub("", page_file(name))) for name in modules)
-    # Written so, no text in the data can end the element that holds it.
+    # Escaped, so that no text in the data can end the element that holds it.
     data = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     sources = f"script-src '{_digest(program)}'; style-src '{_digest(style)}'; img-src data: blob:"
     policy = f"default-src 'none'; {sources}; base-uri 'none'"

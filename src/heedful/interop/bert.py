@@ -28,13 +28,13 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """BertModel, BertForMaskedLM, BertForSequenceClassification or BertForTokenClassification."""
     prefix = "bert." if "bert.embeddings.word_embeddings.weight" in tensors else ""
     head = _head(config, tensors)
-    # A computed buffer, and what BERT was pretrained with beside masked tokens.
+    # A computed buffer, and the head that BERT was pretrained with besides that for masked tokens.
     tensors.drop(lambda name: name.endswith("embeddings.position_ids") or name.startswith("cls.seq_relationship."))
     pooler = f"{prefix}pooler.dense"
     found = _embeddings(tensors, f"{prefix}embeddings")
     for layer in range(config.integer("num_hidden_layers")):
         found |= _block(tensors, f"{prefix}encoder.layer.{layer}", f"blocks.{layer}")
-    if head in ("masked", "tags"):  # which look at tokens
+    if head in ("masked", "tags"):  # these look at tokens
         tensors.drop(lambda name: name.startswith(pooler))
     has_pooler = f"{pooler}.weight" in tensors
     if has_pooler:
@@ -48,7 +48,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
 
 
 def _head(config: ForeignConfig, tensors: Tensors) -> Head:
-    """Classes and tags have the same tensors: only the name of the architecture tells them apart."""
+    """The head; classes and tags have the same tensors, and only the architecture's name tells them apart."""
     if f"{MASKED}.transform.dense.weight" in tensors:
         return "masked"
     if f"{CLASSIFIER}.weight" not in tensors:
@@ -86,7 +86,7 @@ def _block(tensors: Tensors, theirs: str, ours: str) -> dict[str, Tensor]:
 
 
 def _masked_head(tensors: Tensors) -> dict[str, Tensor]:
-    # The matrix is that of the embeddings, and the bias may be there under two names.
+    # The matrix is that of the embeddings, and the bias may have either of two names, or both.
     tensors.drop(lambda name: name == f"{MASKED}.decoder.weight")
     both = f"{MASKED}.bias" in tensors
     if both:
@@ -140,7 +140,7 @@ def _settings(config: ForeignConfig, head: Head, pooler: bool, num_labels: int) 
 
 
 def _special_tokens(config: ForeignConfig) -> SpecialTokens:
-    """By their names in the tokenizer, or else where BERT's own vocabularies have them."""
+    """By their names in the tokenizer, or by their usual places in BERT's own vocabularies."""
     vocabulary, names = config.integer("vocab_size"), config.added_tokens
 
     def token(name: str, usual: int) -> int:

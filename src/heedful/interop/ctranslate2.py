@@ -18,9 +18,9 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.stack import StackConfig
 
-# Our names of the activations, and CTranslate2's; SwiGLU is the same function on one half of two.
+# Our names for the activations, and CTranslate2's; SwiGLU applies the same function to one of two halves.
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH", "swiglu": "SWISH"}
-# Positions are given as a table, so that it needs an end; schemes that know none get at least this many.
+# Positions are given as a table, which needs an end; schemes without one get at least this many.
 FEWEST_POSITIONS = 1024
 
 
@@ -51,7 +51,7 @@ def convert(loaded: LoadedModel) -> Any:
 
 
 def _refuse_what_it_has_not(settings: EncoderDecoderConfig) -> None:
-    """Name the first setting that CTranslate2 has no counterpart of."""
+    """Raise a UserError that names the first setting without a counterpart in CTranslate2."""
     stacks = {"encoder": settings.encoder, "decoder": settings.decoder}
     found = [(f"model.{name}.{what}", why) for name, stack in stacks.items() for what, why in _missing(stack)]
     scheme = scheme_of(settings.positions)
@@ -164,7 +164,7 @@ def _norm(theirs: Any, ours: nn.Module) -> None:
 
 def _array(tensor: Tensor | nn.Module) -> Any:
     assert isinstance(tensor, Tensor)
-    # A copy: quantizing works in place.
+    # A copy, because quantizing works in place.
     return tensor.detach().float().cpu().numpy().copy()
 
 
@@ -173,7 +173,7 @@ def _vocabulary(loaded: LoadedModel, spec: Any) -> None:
     spec.register_source_vocabulary(names)
     spec.register_target_vocabulary(names)
     special = loaded.config.model.special_tokens
-    # No text holds the padding token, so that it can stand for what CTranslate2 does not know.
+    # No text holds the padding token, so it can stand for what CTranslate2 does not know.
     spec.config.unk_token = names[special.pad]
     spec.config.bos_token = spec.config.decoder_start_token = names[special.start]
     spec.config.eos_token = names[special.end]
@@ -182,7 +182,7 @@ def _vocabulary(loaded: LoadedModel, spec: Any) -> None:
 
 
 def token_names(loaded: LoadedModel) -> list[str]:
-    """The names of all ids; those of the model that the tokenizer has not get one too."""
+    """The names of all ids, including ids of the model that the tokenizer does not have."""
     tokenizer = loaded.text_tokenizer
     named = range(tokenizer.vocabulary_size)
     unused = range(tokenizer.vocabulary_size, loaded.config.model.vocabulary_size)

@@ -1,4 +1,4 @@
-"""From a model folder to one of CTranslate2, which is compared with our own model before it is let out."""
+"""From a model folder to a CTranslate2 folder, which is compared with our own model before it is released."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from heedful.tasks.translation.task import collate
 
 Quantization = Literal["float32", "int8"]
 
-# How many made-up sentences both translate, and how many tokens these have at most, on either side.
+# How many made-up sentences both translate, and the most tokens that these have, on either side.
 SENTENCES = 48
 LONGEST_SOURCE, LONGEST_TARGET = 23, 31
-# The largest relative difference of the log-probability of a text, and its median where weights are rounded.
+# The largest relative difference in the log-probability of a text, and the median one where weights are rounded.
 TOLERANCE, TOLERANCE_INT8 = 1e-3, 0.2
-# Two tokens whose log-probabilities differ by less may change places.
+# Two tokens whose log-probabilities differ by less may swap places.
 TIE = 1e-3
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The exported model beside ours.
+    """The exported model compared with ours.
 
-    `differences` are those of the log-probabilities of random texts, relative, and `search_differences` those of the
-    texts that CTranslate2 finds; `same_greedy` and `same_beam` count the sentences for which greedy search and five
-    beams give the same text, `unexplained` those for which greedy search gives another one for no near tie.
+    `differences` are the relative ones between log-probabilities of random texts, and `search_differences` those for
+    the texts that CTranslate2 finds; `same_greedy` and `same_beam` count the sentences for which greedy search and five
+    beams give the same text, `unexplained` those for which greedy search gives another one without a near tie.
     """
 
     differences: list[float]
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def export_folder(folder: Path, out: Path, quantization: Quantization = "float32") -> Comparison:
-    """Make a CTranslate2 folder from a model folder; where the two disagree nothing is left behind."""
+    """Make a CTranslate2 folder from a model folder; if the two disagree, nothing is left behind."""
     try:
         import ctranslate2
     except ImportError:
@@ -94,7 +94,7 @@ def _refuse_if(difference: float, most: float) -> None:
 
 
 def compare(loaded: LoadedModel, theirs: Any) -> Comparison:
-    """Let both translate and score made-up sentences."""
+    """Translate and score made-up sentences with both models."""
     judge = _Judge(loaded, theirs)
     with one_thread(), flushed_denormals(), torch.inference_mode():
         given, greedy, beam = judge.differences_of_given(), judge.search(1), judge.search(5)
@@ -103,7 +103,7 @@ def compare(loaded: LoadedModel, theirs: Any) -> Comparison:
 
 @dataclass(frozen=True)
 class _Searched:
-    """How many texts are the same, how many differ for no near tie, and how far their scores are from ours."""
+    """How many texts are the same, how many differ without a near tie, and how far their scores are from ours."""
 
     same: int
     unexplained: int
@@ -136,7 +136,7 @@ class _Judge:
         return [_difference(sum(a), sum(b.log_probs)) for a, b in zip(ours, scored, strict=True)]
 
     def search(self, beam: int) -> _Searched:
-        """Let both search, without a length penalty, which each has in a form of its own."""
+        """Search with both models, without a length penalty, which each defines differently."""
         options = DecodingOptions(beam=beam, length_penalty=0.0, min_length=0, max_length=self.longest)
         requests = [Request(number, source) for number, source in enumerate(self.sources)]
         results = {each.index: each.hypotheses[0] for each in decode(self.ours, requests, options, SENTENCES)}
@@ -162,7 +162,7 @@ class _Judge:
         return _Searched(same, self._unexplained(ours, theirs), differences)
 
     def _unexplained(self, ours: list[list[int]], theirs: list[list[int]]) -> int:
-        """How many pairs of texts part at tokens of which the model does prefer one."""
+        """How many pairs of texts diverge at two tokens of which our model clearly prefers one."""
         scores = [self._log_probabilities(texts, self.forbidden) for texts in (ours, theirs)]
         count = 0
         for a, b, scores_a, scores_b in zip(ours, theirs, *scores, strict=True):
@@ -173,7 +173,7 @@ class _Judge:
         return count
 
     def _log_probabilities(self, targets: list[list[int]], forbidden: list[int]) -> list[list[float]]:
-        """By our model, those of the tokens of each target and of its end, if some tokens are ruled out."""
+        """By our model, those of each target's tokens and of its end, with some tokens ruled out."""
         source_rows, target_rows = (list(map(np.asarray, rows)) for rows in (self.sources, targets))
         batch = collate(source_rows, target_rows, self.special)
         logits_BTV = self.ours(batch.source_BS, batch.target_BT, batch.source_lengths_B)

@@ -14,7 +14,7 @@ Kind = TypeVar("Kind")
 class ForeignConfig:
     """The settings in a file; those that are null count as not given.
 
-    With config.json come the ids of tokens that the tokenizer adds, and the file about images, if they are there.
+    With config.json come the ids of tokens that the tokenizer adds, and the settings for images, if they exist.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ForeignConfig:
         return list(self._values)
 
     def error(self, text: str) -> UserError:
-        """A mistake in this file."""
+        """The error for a mistake in this file."""
         return UserError(f"{self.file}: {text}")
 
     def value(self, name: str, default: Any = None) -> Any:
@@ -50,11 +50,11 @@ class ForeignConfig:
         return found
 
     def optional_integer(self, name: str, lowest: int = 1) -> int | None:
-        """A whole number that may not be given."""
+        """A whole number, or None if it is not given."""
         return None if self._values.get(name) is None else self.integer(name, lowest=lowest)
 
     def token(self, name: str, default: int | None, vocabulary: int) -> int:
-        """The id of a token of a vocabulary; a default that the vocabulary does not have must be given instead."""
+        """The id of a token in a vocabulary; if the default is not in it, the setting must be given."""
         return self.integer(name, default, 0, vocabulary)
 
     def number(self, name: str, default: float, lowest: float = 0.0, below: float | None = None) -> float:
@@ -68,7 +68,7 @@ class ForeignConfig:
         return number
 
     def share(self, name: str, default: float) -> float:
-        """A number from 0 to below 1, as dropout is."""
+        """A number from 0 to below 1, such as dropout."""
         return self.number(name, default, 0.0, 1.0)
 
     def flag(self, name: str, default: bool) -> bool:

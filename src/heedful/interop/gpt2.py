@@ -18,7 +18,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """GPT2LMHeadModel, or GPT2Model, which has the same weights."""
     settings = _settings(config)
     prefix = "transformer." if "transformer.wte.weight" in tensors else ""
-    # The causal mask, which old files hold, and the output layer if it is the embedding once more.
+    # The causal mask, which old files contain, and the output layer if it is a copy of the embedding.
     tensors.drop(lambda name: name.endswith((".attn.bias", ".attn.masked_bias")))
     if settings.tied_output:
         tensors.drop(lambda name: name == "lm_head.weight")

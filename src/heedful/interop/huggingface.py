@@ -37,14 +37,14 @@ CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
 
 @dataclass(frozen=True)
 class ImportedFolder:
-    """The model, and what a person should know of the import."""
+    """The model, and what a user should know about the import."""
 
     loaded: LoadedModel
     remarks: list[str]
 
 
 def read_folder(folder: Path) -> ImportedFolder:
-    """Read a model; nothing in the folder is executed, and every tensor must find its place."""
+    """Read a model; nothing in the folder is executed, and every tensor must have a place."""
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
     config = _read_config(folder)
@@ -68,7 +68,7 @@ def read_folder(folder: Path) -> ImportedFolder:
 
 
 def _built(config: ForeignConfig, imported: Imported) -> nn.Module:
-    """The model with its weights, which must be those that the settings ask for."""
+    """The model with its weights, which must match the settings."""
     family = FAMILIES[imported.family]
     try:
         shapes = {name: each.shape for name, each in imported.tensors.items()}
@@ -98,7 +98,7 @@ def import_folder(folder: Path, out: Path) -> ImportedFolder:
 
 
 def _read_config(folder: Path) -> ForeignConfig:
-    """config.json, and what other files say: how images are read, and which token is which."""
+    """config.json, with what other files say about how images are read and which token is which."""
     file, images, tokens = (folder / f"{name}.json" for name in ("config", "preprocessor_config", "tokenizer"))
     return ForeignConfig(
         file,
@@ -135,7 +135,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _with_vectors(folder: Path, imported: Imported) -> Imported:
-    """The model with what the folder says of vectors; if it says nothing, with a remark about what is assumed."""
+    """The model with what the folder says about vectors; if it says nothing, with a remark about what is assumed."""
     if imported.family != "encoder_only":
         if not (folder / MODULES).is_file():
             return imported
@@ -161,7 +161,7 @@ def _read_tokenizer(folder: Path, imported: Imported) -> tuple[Tokenizer | None,
         )
         return None, [f"{folder} has no tokenizer.json{why}: `heedful info` shows the model, but no command takes text"]
     content = read_json(file)
-    # Tokens such as [MASK] are put in by heedful itself: text that looks like one stays text.
+    # heedful itself inserts tokens such as [MASK]: text that looks like one stays text.
     content["added_tokens"] = []
     content["post_processor"] = None
     content["truncation"] = content["padding"] = None

@@ -1,4 +1,4 @@
-"""What preprocessor_config.json says of images: how they are scaled, cut and normalised."""
+"""What preprocessor_config.json says about images: how they are scaled, cropped and normalised."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from heedful.config import shown
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.settings.vision import PixelConfig, ScalingConfig, ScalingFilter
 
-# By Pillow's numbers, which are those of `resample`.
+# By Pillow's numbers, which `resample` uses.
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 assert set(FILTERS) == set(get_args(ScalingFilter))
-# Images always get as many colours as the model takes.
+# Images always get as many channels as the model takes.
 KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
-# Those processors for which one number as the size is that of a square.
+# Processors for which a single number as the size means a square.
 SQUARE = ("ViT", "DeiT")
 
 
 def read_pixels(config: ForeignConfig, channels: int) -> PixelConfig:
-    """What bytes are normalised by, in terms of pixels from 0 to 1."""
+    """How bytes are normalised, in terms of pixels from 0 to 1."""
     factor = config.number("rescale_factor", 1 / 255) if config.flag("do_rescale", True) else 1.0
     if not factor > 0:
         raise config.error(f"rescale_factor is {shown(factor)}, but must be above 0")
@@ -28,13 +28,13 @@ def read_pixels(config: ForeignConfig, channels: int) -> PixelConfig:
     mean, deviation = (_numbers(config, name, channels) for name in ("image_mean", "image_std"))
     if not min(deviation) > 0:
         raise config.error(f"image_std is {shown(list(deviation))}, but must be above 0")
-    # The usual factor must leave the numbers as they are, to the last bit.
+    # The usual factor must leave the numbers unchanged, to the last bit.
     scale = 1.0 if math.isclose(255 * factor, 1, rel_tol=1e-9) else 255 * factor
     return PixelConfig(tuple(each / scale for each in mean), tuple(each / scale for each in deviation))
 
 
 def read_scaling(config: ForeignConfig, image_size: tuple[int, int]) -> ScalingConfig:
-    """How images get the size that the model takes; what is not supported is refused by name."""
+    """How images get the size that the model takes; unsupported settings are refused by name."""
     _refuse_other_steps(config)
     if not config.flag("do_resize", True):
         raise config.error("do_resize is False, and only True is supported: the model takes images of one size")
@@ -72,7 +72,7 @@ def _numbers(config: ForeignConfig, name: str, channels: int) -> tuple[float, ..
 
 
 def _size(config: ForeignConfig, image_size: tuple[int, int]) -> tuple[int, ...]:
-    """The height and width that images are scaled to, or the length of their shorter side alone."""
+    """The height and width that images are scaled to, or only the length of their shorter side."""
     given = config.value("size", {"height": image_size[0], "width": image_size[1]})
     kind = config.value("image_processor_type", config.value("feature_extractor_type", SQUARE[0]))
     if isinstance(given, dict) and set(given) == {"shortest_edge"}:

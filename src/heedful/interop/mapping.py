@@ -15,7 +15,7 @@ from heedful.interop.foreign_config import ForeignConfig
 
 
 class Tensors:
-    """The tensors of a foreign model; each is to be taken once, so that what is left over can be told."""
+    """The tensors of a foreign model; each is taken once, so that what is left over is known."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self._tensors = dict(tensors)
@@ -24,7 +24,7 @@ class Tensors:
         return name in self._tensors
 
     def take(self, name: str, axes: int | None = None) -> Tensor:
-        """A tensor that must be there, with this many axes, and hold numbers."""
+        """A tensor that must exist, with this many axes, and hold finite numbers."""
         if name not in self._tensors:
             raise UserError(f"the tensor {name} is missing")
         tensor = self._tensors.pop(name)
@@ -33,7 +33,7 @@ class Tensors:
         if axes is not None and (tensor.dim() != axes or not tensor.numel()):
             raise UserError(f"the tensor {name} is {tuple(tensor.shape)}, expected {axes} axes")
         tensor = tensor.float()
-        # The sum of finite numbers can only overflow if they are absurdly large; a look at each of them takes longer.
+        # The sum of finite numbers can only overflow if they are absurdly large; checking each of them takes longer.
         if not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
             raise UserError(f"the tensor {name} holds NaN or infinity: these weights are damaged")
         return tensor
@@ -46,7 +46,7 @@ class Tensors:
         return found
 
     def take_packed(self, theirs: Iterable[str], ours: str) -> dict[str, Tensor]:
-        """Several linear layers of one input as one."""
+        """Several linear layers with the same input as one."""
         names = list(theirs)
         layers = [self.take_layer(name, "part", 2) for name in names]
         for name, layer in zip(names, layers, strict=True):
@@ -57,12 +57,12 @@ class Tensors:
         }
 
     def drop(self, is_unneeded: Callable[[str], bool]) -> None:
-        """Forget tensors that hold nothing of their own: copies, and buffers that are computed."""
+        """Forget tensors that are not needed: copies, computed buffers, and parts without a counterpart."""
         self._tensors = {name: tensor for name, tensor in self._tensors.items() if not is_unneeded(name)}
 
     @property
     def left_over(self) -> list[str]:
-        """The names of those that nobody has taken."""
+        """The names of the tensors that were not taken."""
         return sorted(self._tensors)
 
 
@@ -78,7 +78,7 @@ class Imported:
     remarks: tuple[str, ...] = ()
 
 
-# The names that Hugging Face has for the activations of feed-forward networks.
+# Hugging Face's names for the activations of feed-forward networks.
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
@@ -90,7 +90,7 @@ ACTIVATIONS = {
 
 
 def activation(config: ForeignConfig, name: str, default: str) -> Any:
-    """Our name of the activation that a setting names."""
+    """Our name for the activation that a setting names."""
     theirs = config.text(name, default)
     if theirs not in ACTIVATIONS:
         raise config.error(f"{name} is {shown(theirs)}, and only {', '.join(ACTIVATIONS)} are supported")
@@ -98,7 +98,7 @@ def activation(config: ForeignConfig, name: str, default: str) -> Any:
 
 
 def label_names(config: ForeignConfig) -> tuple[str, ...]:
-    """The names of the classes, in the order of their numbers; two without names if none are given."""
+    """The names of the classes, in the order of their numbers; two generic ones if none are given."""
     names = config.value("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     numbers = [str(number) for number in range(len(names))] if isinstance(names, dict) else []
     if (

@@ -22,7 +22,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """MarianMTModel."""
     settings = _settings(config)
     _check_positions(settings.width, tensors)
-    # The other names of shared tables hold the same once more.
+    # The other names of shared tables hold copies.
     if settings.shared_embeddings:
         tensors.drop(lambda name: name.endswith("embed_tokens.weight"))
     if settings.tied_output:
@@ -43,7 +43,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
 
 
 def _check_positions(width: int, tensors: Tensors) -> None:
-    """The sinusoidal tables, if they are stored at all, must be those that we compute."""
+    """Check that the sinusoidal tables, if they are stored at all, are those that we compute."""
     for name in ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"):
         if name in tensors:
             table = tensors.take(name, 2)

@@ -11,7 +11,7 @@ from heedful.interop.foreign_config import ForeignConfig
 from heedful.settings.encoder_only import Pooling, VectorConfig
 
 MODULES = "modules.json"
-# By the name of the library's flag, and of its newer setting `pooling_mode`.
+# By the names of the library's flags, and by the values of its newer setting `pooling_mode`.
 POOLINGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "class_token",
     "pooling_mode_mean_tokens": "mean",
@@ -19,12 +19,12 @@ POOLINGS: dict[str, Pooling] = {
     "mean": "mean",
 }
 FLAG = "pooling_mode_"
-# What such a folder is made of, in this order; the last one may be missing.
+# The modules of such a folder, in this order; the last may be missing.
 KINDS = ["Transformer", "Pooling", "Normalize"]
 
 
 def read_vectors(folder: Path, width: int, max_length: int) -> VectorConfig | None:
-    """What a folder with modules.json says, for a model of that width; what is not supported is refused by name."""
+    """What a folder with modules.json says, for a model of that width; unsupported settings are refused by name."""
     file = folder / MODULES
     if not file.is_file():
         return None
@@ -41,7 +41,7 @@ def read_vectors(folder: Path, width: int, max_length: int) -> VectorConfig | No
     _refuse_prompts(folder)
     settings = _optional(folder / "sentence_bert_config.json")
     longest = settings.optional_integer("max_seq_length", lowest=4)
-    if longest is None:  # as the library does then
+    if longest is None:  # as the library does
         longest = min(_optional(folder / "tokenizer_config.json").integer("model_max_length", max_length), max_length)
     if longest > max_length:
         raise settings.error(f"max_seq_length is {longest}, but the model takes {max_length}")
@@ -70,7 +70,7 @@ def _modules(file: Path) -> list[tuple[str, str]]:
 
 
 def _inside(file: Path, path: str) -> str:
-    """The path of a module, which must be a folder beside the list of modules."""
+    """The path of a module, which must name a folder beside the list of modules."""
     if not path.isprintable() or Path(path).name != path:
         raise UserError(f"{file}: the path {shown(path)} is not that of a folder beside it")
     return path
@@ -96,7 +96,7 @@ def _pooling(file: Path, width: int) -> Pooling:
 
 
 def _refuse_prompts(folder: Path) -> None:
-    """A prompt before every text would have to be put there by whoever embeds."""
+    """Refuse a prompt before every text: whoever embeds would have to add it."""
     config = _optional(folder / "config_sentence_transformers.json")
     name = config.value("default_prompt_name")
     if name is not None:

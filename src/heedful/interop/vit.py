@@ -19,7 +19,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """ViTForImageClassification."""
     if "classifier.weight" not in tensors:
         raise UserError("it has no classifier: only ViTForImageClassification is supported")
-    tensors.drop(lambda name: name.startswith("vit.pooler."))  # which the classifier does not look at
+    tensors.drop(lambda name: name.startswith("vit.pooler."))  # the classifier does not use it
     labels = label_names(config)
     settings = _settings(config, len(labels))
     positions_XD = tensors.take("vit.embeddings.position_embeddings", 3)[0]

@@ -15,14 +15,14 @@ from heedful.settings.stack import StackConfig
 from heedful.settings.xlnet import XLNetConfig
 from heedful.text.special_tokens import SpecialTokens
 
-# No configuration says how long the segments of the training were; the paper's had 512 tokens.
+# No configuration says how long the segments in training were; the paper's had 512 tokens.
 SEGMENT_LENGTH = 512
 
 
 def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
     """XLNetLMHeadModel."""
     settings = _settings(config)
-    tensors.drop(lambda name: name == "lm_loss.weight")  # the embedding once more
+    tensors.drop(lambda name: name == "lm_loss.weight")  # a copy of the embedding
     found = {
         "embedding.weight": tensors.take("transformer.word_embedding.weight"),
         "query_embedding": tensors.take("transformer.mask_emb", 3).flatten(),

@@ -1,6 +1,6 @@
-"""The parts that models are built from, each of which can be used by itself; nothing here knows of models.
+"""The parts that models are built from, each usable by itself; nothing here knows about models.
 
-They are imported when they are first used.
+They are imported on first use.
 """
 
 from heedful.lazy_names import lazy_names

@@ -1,4 +1,4 @@
-"""The scores of additive attention (Bahdanau et al., 2015), without a tensor of all pairs of query and key."""
+"""The scores of additive attention (Bahdanau et al., 2015), without a hidden tensor for all pairs of query and key."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# A piece of the pairs has about this many elements, so that it stays in a cache; other devices take larger ones.
+# A piece of the pairs has about this many elements, so that it stays in a CPU's cache; other devices take larger ones.
 ELEMENTS_PER_PIECE = 2**17
 # exp(2 query) exp(2 key) neither overflows nor underflows in fp32 if neither is larger than this.
 SAFE_VALUE = 20.0
 
 
 def plain_additive_scores(query_BHTK: Tensor, key_BHSK: Tensor, vector_HK: Tensor) -> Tensor:
-    """vector . tanh(query + key) for all pairs B H T S, written as it reads."""
+    """vector . tanh(query + key) for all pairs B H T S, straight from the formula."""
     hidden_BHTSK = torch.tanh(query_BHTK[:, :, :, None] + key_BHSK[:, :, None])
     return (hidden_BHTSK @ vector_HK[:, None, :, None])[..., 0]
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """Goes through the sentences a few at a time, and does so once more in the backward pass.
+    """Goes through the sentences a few at a time, and again in the backward pass.
 
     With r = 1 / (exp(2 query) exp(2 key) + 1), tanh(query + key) is 1 - 2 r, and its derivative 4 r (1 - r): a pair
-    costs a product and a quotient in place of a tanh.
+    costs a product and a quotient instead of a tanh.
     """
 
     @staticmethod
@@ -53,7 +53,7 @@ class _AdditiveScores(torch.autograd.Function):
 
 
 def _pieces(query_BHTK: Tensor, key_BHSK: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Some sentences after the other, and r B H T S K of their pairs."""
+    """A few sentences at a time, with r B H T S K of their pairs."""
     pairs = query_BHTK[0].numel() * key_BHSK.shape[2]
     elements = ELEMENTS_PER_PIECE if query_BHTK.device.type == "cpu" else 256 * ELEMENTS_PER_PIECE
     size = max(1, elements // max(1, pairs))

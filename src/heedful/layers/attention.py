@@ -20,7 +20,7 @@ class Scoring:
     """How well a key suits a query: their scaled dot product (equation 1), or the additive form of Bahdanau et
     al. (2015), vector . tanh(query + key), which the paper compares it with (3.2.1).
 
-    A `bias`, H T S or B H T S, is added to that: what the positions say.
+    A `bias`, H T S or B H T S, is added to that, for the positions.
     """
 
     scale: float
@@ -50,9 +50,9 @@ def attend_fused(
     scoring: Scoring,
     dropout: float,
 ) -> Tensor:
-    """Attention by torch's fused kernel; `mask` is True where a query may see a key, or what is added to the scores.
+    """Attention by torch's fused kernel; `mask` is True where a query may see a key, or is added to the scores.
 
-    With a mask that is added, every query must see some key.
+    With a mask that is added, every query must see at least one key.
     """
     on_cpu = query_BHTK.device.type == "cpu"
     if scoring.vector_HK is not None or (dropout and on_cpu):  # the kernel has neither
@@ -69,14 +69,14 @@ def attend_fused(
     if mask is None or is_added(mask):
         return output
     blind = ~mask.any(-1, keepdim=True)
-    # The look is cheap on a CPU; elsewhere it would make the host wait, and a compiler cannot follow it.
+    # This check is cheap on a CPU; elsewhere it would make the host wait, and a compiler cannot follow it.
     if output.device.type == "cpu" and not torch.compiler.is_compiling() and not bool(blind.any()):
         return output
     return output.masked_fill(blind, 0.0)
 
 
 def _with_mask(bias: Tensor, mask: Tensor | None) -> Tensor:
-    """A bias on the scores that hides what a mask hides too."""
+    """A bias on the scores that also hides what a mask hides."""
     if mask is None:
         return bias
     # The lowest finite number, not -inf: a row without any key must have a gradient, and no NaN.
@@ -109,14 +109,14 @@ def attend_explicit(
     scoring: Score,
     dropout: float,
 ) -> Tensor:
-    """The same as `attend_fused`, written out, so that the weights can be had."""
+    """The same as `attend_fused`, written out, so that the weights are available."""
     weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
     dropped_BHTS = byte_dropout(weights_BHTS, dropout) if dropout else weights_BHTS
     return mixed(dropped_BHTS, value_BHSV, in_step=is_added(mask))
 
 
 class AttentionLayer(nn.Module):
-    """A layer that attends by a function that it holds, so that another one can take its place."""
+    """A layer that holds the function it attends with, so that another can take its place."""
 
     def __init__(self) -> None:
         super().__init__()

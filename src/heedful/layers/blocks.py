@@ -1,4 +1,4 @@
-"""The two kinds of block that stacks are made of (paper, 3.1): with self-attention, and with cross-attention too."""
+"""The two kinds of block that stacks are made of (paper, 3.1): with self-attention only, or cross-attention too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.settings.stack import StackConfig
 
 
 def make_norm(width: int, config: StackConfig) -> nn.Module:
-    """A layer norm, or the cheaper norm by the root of the mean square."""
+    """A layer norm, or the cheaper RMS norm."""
     kind = nn.LayerNorm if config.norm_kind == "layer" else nn.RMSNorm
     return kind(width, eps=config.norm_epsilon)
 
@@ -74,7 +74,7 @@ class SelfBlock(nn.Module):
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def prefill(self, x_BTD: Tensor, positions_T: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Transform whole sequences causally, and give their keys and values too."""
+        """Transform whole sequences causally, and return their keys and values too."""
         kept: list[Tensor] = []
 
         def attend(y_BTD: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class CrossBlock(nn.Module):
 
 
 def final_norm(width: int, config: StackConfig) -> nn.Module:
-    """Pre-norm stacks end in a norm of their own; post-norm blocks already do."""
+    """Pre-norm stacks end in a separate norm; post-norm blocks already end in one."""
     return make_norm(width, config) if config.norm == "pre" else nn.Identity()
 
 

@@ -1,8 +1,8 @@
-"""Attention over many keys, a block of them at a time.
+"""Attention over many keys, one block at a time.
 
 Kernels for matrix products cut a long sum into parts, and where they cut it depends on its whole length: over more keys
-than a block has, what a row gets would depend in its last bits on how many keys it is padded to. A block of keys none
-of which a row sees adds zeros to what that row has, and changes no bit of it.
+than a block has, the last bits of a row's result would depend on how many keys it is padded to. A block of which a row
+sees no key adds zeros to that row's result, and does not change a bit of it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# No kernel was seen to cut a sum of so few parts: with AVX2 they do from 257 up, with AVX-512 from 385 up.
+# No kernel was seen to cut a sum of so few terms: with AVX2 they do from 257 terms, with AVX-512 from 385.
 KEYS_PER_BLOCK = 256
 
 
-# Torch has a kernel of its own for products of fewer than 400 numbers: 16 keys times these columns are more.
+# Torch has a separate kernel for products of fewer than 400 numbers: 16 keys times these columns are more.
 FEWEST_COLUMNS = 32
 
 
@@ -29,10 +29,10 @@ def attend_in_step(
 ) -> Tensor:
     """Attention in a step of decoding on a CPU, by torch's fused kernel.
 
-    The mask is added to the scores, and so is the bias if there is one; every query must see some key.
+    The mask is added to the scores, and so is the bias if there is one; every query must see at least one key.
     """
     key_width, value_width = key_NHSK.shape[-1], value_NHSV.shape[-1]
-    if key_width != value_width:  # what the kernel does not take
+    if key_width != value_width:  # the kernel does not take this
         width = max(key_width, value_width)
         query_NHQK, key_NHSK = (F.pad(each, (0, width - key_width)) for each in (query_NHQK, key_NHSK))
         value_NHSV = F.pad(value_NHSV, (0, width - value_width))
@@ -58,7 +58,7 @@ def _attend_in_blocks(
         logarithms.append(logarithm_NHQ + mask_N1QS[..., block].amax(-1))
     stacked = torch.stack(logarithms)
     shares = (stacked - stacked.amax(0)).exp_()[..., None].unbind()
-    # One after the other: the order of a sum over the blocks must not depend on their number.
+    # One by one: the order of a sum over the blocks must not depend on their number.
     mixed_NHQV, total_NHQ1 = outputs[0] * shares[0], shares[0]
     for output_NHQV, share_NHQ1 in zip(outputs[1:], shares[1:], strict=True):
         mixed_NHQV, total_NHQ1 = mixed_NHQV + output_NHQV * share_NHQ1, total_NHQ1 + share_NHQ1
@@ -68,8 +68,8 @@ def _attend_in_blocks(
 def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, *, in_step: bool = False) -> Tensor:
     """The weighted sums of the values, the same to the last bit wherever a row lies in memory.
 
-    A product whose width is not a multiple of 8 is rounded by that on CPUs, hence by what a sentence is batched with.
-    In a step of decoding the sums are made of blocks of keys.
+    On CPUs, the rounding of a product whose width is not a multiple of 8 depends on that, hence on what a sentence is
+    batched with. In a decoding step the sums are made block by block of keys.
     """
     width, num_keys = value_BHSV.shape[-1], value_BHSV.shape[-2]
     missing = max(-width % 8, FEWEST_COLUMNS - width if in_step else 0)

@@ -20,7 +20,7 @@ class Neighbourhood(nn.Module):
         self.projection = nn.Linear(size * width, width)
 
     def forward(self, x_BTD: Tensor, lengths_B: Tensor) -> Tensor:
-        """Padding is as good as nothing there. One product over all windows: its rows do not depend on the batch."""
+        """Padding counts as zeros. One product over all windows: its rows do not depend on the batch."""
         side = self.size // 2
         real_BT1 = (torch.arange(x_BTD.shape[1], device=x_BTD.device) < lengths_B[:, None])[..., None]
         padded = F.pad(x_BTD * real_BT1, (0, 0, side, side))
@@ -38,9 +38,9 @@ class GridNeighbourhood(nn.Module):
         self.projection = nn.Linear(size**axes * width, width)
 
     def forward(self, x_BPD: Tensor, grid: Sequence[int], steps: Sequence[float]) -> Tensor:
-        """Neighbours are this many steps apart along each axis: between two tokens they are a mean of both.
+        """Neighbours are `steps` apart along each axis: one that lies between two tokens is a mean of both.
 
-        Beyond the edges there is nothing.
+        Beyond the edges everything is zero.
         """
         side = self.size // 2
         x = x_BPD.view(len(x_BPD), *grid, -1)
@@ -50,7 +50,7 @@ class GridNeighbourhood(nn.Module):
 
 
 def _seen_from_afar(x: Tensor, axis: int, distances: Sequence[float]) -> list[Tensor]:
-    """For each distance along an axis, what lies there; between two places, a mean of both by their nearness."""
+    """For each distance along an axis, what lies there; between two places, a mean of both weighted by nearness."""
     reach, length = math.ceil(max(distances)), x.shape[axis]
     padded = F.pad(x, [0, 0] * (x.dim() - 1 - axis) + [reach, reach])
     seen = []

@@ -1,4 +1,4 @@
-"""Dropout whose mask is drawn as random bytes: on a CPU the usual one costs as much as a matrix product."""
+"""Dropout whose mask is drawn as random bytes: on a CPU the usual mask costs as much as a matrix product."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class _Share:
-    """Which part of a mask is wanted: along an axis, from a place on, of this many in all."""
+    """The wanted part of a mask: along an axis, from a place on, out of this length."""
 
     axis: int
     first: int
     length: int
 
     def whole(self, shape: torch.Size) -> list[int]:
-        """The shape of all, given that of the part."""
+        """The shape of the whole, given that of the part."""
         return [self.length if place == self.axis % len(shape) else size for place, size in enumerate(shape)]
 
 
 class _Source(threading.local):
-    """Where the calling thread draws its masks from; None is torch's own generator.
+    """The generator that the calling thread draws its masks from; None is torch's own.
 
-    With a `share`, tensors are parts of larger ones, and so are their masks.
+    With a `share`, tensors are parts of larger ones, and their masks are too.
     """
 
     generator: torch.Generator | None = None
@@ -40,9 +40,9 @@ _source = _Source()
 
 @contextmanager
 def seeded_dropout(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw the masks of this thread from a fresh generator, whatever other threads do meanwhile.
+    """Draw the masks of this thread from a fresh generator, whatever other threads are doing.
 
-    On other devices than a CPU, where one thread computes, torch's own generator is seeded.
+    On devices other than a CPU, where one thread computes, torch's own generator is seeded.
     """
     if device.type != "cpu":
         torch.manual_seed(seed)
@@ -63,16 +63,16 @@ def _drawing_from(generator: torch.Generator) -> Iterator[None]:
 
 
 def masks_so_far() -> Tensor:
-    """Where the masks of this thread have come to, as bytes that another process can go on from."""
+    """The state of this thread's mask generator, as bytes that another process can continue from."""
     assert _source.generator is not None
     return _source.generator.get_state()
 
 
 @contextmanager
 def dropout_after(state: Tensor) -> Iterator[None]:
-    """Draw the masks of this thread from where another one's had come to, as `masks_so_far` gave it.
+    """Continue the masks of another thread or process in this thread, from a state that `masks_so_far` returned.
 
-    So layers that lie in several processes, one after the other, drop what they would drop in one.
+    Layers spread over several processes, one after the other, thus drop what they would drop in one.
     """
     generator = torch.Generator()
     generator.set_state(state)
@@ -82,9 +82,9 @@ def dropout_after(state: Tensor) -> Iterator[None]:
 
 @contextmanager
 def dropout_of_share(axis: int, first: int, length: int) -> Iterator[None]:
-    """Drop of tensors what is dropped of whole ones, of which they are a part that begins at `first` of an axis.
+    """Drop from tensors what would be dropped from the whole ones, of which they are the part from `first` of an axis.
 
-    So layers that are split over processes drop together what they would drop in one.
+    Layers that are split over processes thus drop together what they would drop in one.
     """
     before = _source.share
     _source.share = _Share(axis, first, length)
@@ -97,7 +97,7 @@ def dropout_of_share(axis: int, first: int, length: int) -> Iterator[None]:
 def same_masks_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Two contexts for torch's checkpoint: one for a computation, and one for its repetition with the same masks.
 
-    Torch sees to its own generator itself.
+    Torch takes care of its own generator.
     """
     if _source.generator is None:
         return nullcontext(), nullcontext()
@@ -105,9 +105,9 @@ def same_masks_again() -> tuple[AbstractContextManager[None], AbstractContextMan
 
 
 def _mask(x: Tensor, threshold: int) -> Tensor:
-    """0 where a random byte is below the threshold, and elsewhere what makes up for that.
+    """0 where a random byte is below the threshold, and elsewhere the factor that makes up for it.
 
-    In the type of `x`: a product with it is one pass, forward and backward, and faster than one with booleans.
+    It has the type of `x`: a product with it is one pass, forward and backward, and faster than one with booleans.
     """
     count = x.numel()
     words = torch.empty(-(-count // 8), dtype=torch.int64)
@@ -116,8 +116,8 @@ def _mask(x: Tensor, threshold: int) -> Tensor:
     return mask.mul_(256.0 / (256 - threshold)).view(x.shape)
 
 
-# The same as an operation that a compiler takes as it is: it must not redraw masks, or change their order. That comes
-# from the data, as what is dropped depends on what was dropped before.
+# The same as an operation that a compiler leaves as it is: it must not redraw masks, or change their order. The data
+# fixes the order, since what is dropped depends on what was dropped before.
 _operations = torch.library.Library("heedful", "FRAGMENT")
 _operations.define("dropout_mask(Tensor x, int threshold) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
 _operations.impl("dropout_mask", _mask, "CPU")
@@ -125,7 +125,7 @@ _operations.impl("dropout_mask", lambda x, threshold: x.new_empty(x.shape), "Met
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
-    """Set a share of the elements to zero, and scale the others up so that the expected value stays.
+    """Set a share of the elements to zero, and scale the others up so that the expected value stays the same.
 
     On a CPU the share is rounded to a multiple of 1/256.
     """

@@ -29,7 +29,7 @@ class TokenEmbedding(nn.Module):
         self.scale = math.sqrt(width) if config.scaled else 1.0
 
     def forward(self, ids: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Embed ids B T at positions T (or B T), or ids B 1 at positions B 1; without segments all are of the first."""
+        """Embed ids B T at positions T (or B T), or ids B 1 at positions B 1; segments are all the first by default."""
         x_BTD = self.positions.add(self.table(ids) * self.scale, positions)
         if self.segments is not None:
             x_BTD = x_BTD + self.segments(torch.zeros_like(ids) if segments is None else segments)

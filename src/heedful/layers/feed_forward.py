@@ -30,7 +30,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 class FeedForward(nn.Module):
-    """max(0, x W1 + b1) W2 + b2 (equation 2), or with another activation in place of the maximum."""
+    """max(0, x W1 + b1) W2 + b2 (equation 2), or with another activation instead of the maximum."""
 
     def __init__(self, width: int, config: FeedForwardConfig) -> None:
         super().__init__()
@@ -42,6 +42,6 @@ class FeedForward(nn.Module):
         self.output_projection = nn.Linear(inner, width, config.bias)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """Apply the network at every position by itself."""
+        """Apply the network at every position separately."""
         hidden_BTF = self.dropout(self.activation(self.inner_projection(x_BTD)))
         return self.output_projection(hidden_BTF)

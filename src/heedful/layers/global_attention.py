@@ -12,8 +12,8 @@ from heedful.settings.recurrent import GlobalScoring
 class GlobalAttention(AttentionLayer):
     """The mean of the encoder states, weighted by how well each suits a decoder state.
 
-    The score is additive (Bahdanau et al., 2015), or Luong et al.'s (2015): the plain dot product of both
-    states, or `general`, where a matrix comes between them.
+    The score is additive (Bahdanau et al., 2015), or Luong et al.'s (2015): the plain dot product of both states, or
+    `general`, with a matrix between them.
     """
 
     def __init__(self, width: int, scoring: GlobalScoring) -> None:

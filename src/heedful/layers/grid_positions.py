@@ -1,4 +1,4 @@
-"""Learned positions of the places of a grid, which can be used on a grid of another size."""
+"""Learned positions for the places of a grid, which can be used on a grid of another size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class GridPositions(nn.Module):
-    """A trained vector for every place of a grid, of any number of axes."""
+    """A trained vector for every place of a grid with any number of axes."""
 
     def __init__(self, grid: Sequence[int], width: int) -> None:
         super().__init__()
@@ -18,14 +18,14 @@ class GridPositions(nn.Module):
         nn.init.trunc_normal_(self.table, std=0.02)
 
     def forward(self, grid: Sequence[int]) -> Tensor:
-        """The vectors P D of the places of a grid, interpolated if it is another than that of the training."""
+        """The vectors P D of the places of a grid, interpolated if the grid is not that of the training."""
         return interpolate(self.table, grid).flatten(0, -2)
 
 
 def interpolate(table: Tensor, grid: Sequence[int]) -> Tensor:
-    """A table, whose last axis holds the vectors, stretched to another grid by cubic curves, axis by axis.
+    """A table, whose last axis holds the vectors, stretched to another grid by cubic interpolation, axis by axis.
 
-    On two axes this is bicubic interpolation; the table of a grid of the same size is the table itself.
+    On two axes this is bicubic interpolation; for a grid of the same size it is the table itself.
     """
     for axis, length in enumerate(grid):
         if length != table.shape[axis]:

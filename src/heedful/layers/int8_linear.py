@@ -1,7 +1,7 @@
-"""Linear layers with weights of 8 bits, for decoding: less to read, and products that take about half as long.
+"""Linear layers with 8-bit weights, for decoding: less to read, and products that take about half as long.
 
-Every output has a scale of its own for its weights, and every row one for its values, so that the result of a row
-does not depend on the rows beside it. Sums are those of whole numbers, and exact.
+Every output has its own scale for its weights, and every row has one for its values, so that the result of a row does
+not depend on the rows beside it. Sums are of whole numbers, and exact.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError
 
-# Processors without instructions of their own for this add two products in 16 bits: 2 x 255 x 63 is what fits.
+# Processors without special instructions for this add two products in 16 bits: 2 x 255 x 63 still fits.
 LARGEST_WEIGHT = 63
 # Values become whole numbers from -127 to 127; the kernels read them as numbers from 1 to 255.
 LARGEST_VALUE, ZERO_POINT = 127, 128
-# Numbers near 1.5 x 2^23 have no bits after the point: what is added to this is rounded, and the last byte of the sum
+# Numbers near 1.5 x 2^23 have no bits after the point: a value added to this is rounded, and the last byte of the sum
 # is the rounded value plus 128.
 ROUNDING = 1.5 * 2**23 + ZERO_POINT
-# One kernel is faster for few rows, another one for as many as this or more; their results are the same.
+# One kernel is faster for fewer rows than this, another for this many or more; their results are the same.
 MANY_ROWS = 128
-# Rounding a row and scaling its result back takes inputs + outputs, the product inputs x outputs: with a smaller ratio
-# of the two, fp32 is faster.
+# Rounding a row and scaling its result back costs inputs + outputs, the product costs inputs x outputs: where the
+# product costs less than this many times as much, fp32 is faster.
 SMALLEST_RATIO = 120
 
 
 class Int8Linear(nn.Module):
-    """The linear layer that it is made from, with rounded weights; it cannot be trained."""
+    """A given linear layer with rounded weights; it cannot be trained."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Int8Linear(nn.Module):
         largest_N = linear.weight.detach().abs().amax(1)
         scales_N = torch.where(largest_N > 0, largest_N / LARGEST_WEIGHT, 1.0)
         weights_NK = linear.weight.detach().div(scales_N[:, None]).round().to(torch.int8)
-        # Those of the products, in which values are whole numbers too.
+        # The scales of the products, in which values are whole numbers too.
         self.scales_N = scales_N / LARGEST_VALUE
         self.packed_for_few, self.packed_for_many = _packed(weights_NK, self.scales_N)
         self.zeros_N = torch.zeros(self.out_features, dtype=torch.int32)
@@ -52,7 +52,7 @@ class Int8Linear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The weights N K that the layer computes with, as they are after rounding."""
+        """The weights N K that the layer computes with, after rounding."""
         return cast(Tensor, _unpacked(self.packed_for_few)).dequantize() * LARGEST_VALUE
 
     def forward(self, x: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ class Int8Linear(nn.Module):
         if x_RK.shape[0] < MANY_ROWS:
             largest_of, product = _largest_of_few, self._product_of_few
         largest_R1 = largest_of(x_RK)
-        # Rows of zeros become whatever they may: it is multiplied by zero.
+        # What rows of zeros become does not matter: it is multiplied by zero.
         rounded_RK = torch.addcmul(self.rounding_K, x_RK, torch.div(self.largest_value, largest_R1))
         y_RN = product(rounded_RK)
         if self.bias is None:
@@ -71,7 +71,7 @@ class Int8Linear(nn.Module):
             torch.addcmul(self.bias, y_RN, largest_R1, out=y_RN)
         return y_RN.view(*x.shape[:-1], self.out_features)
 
-    # Both call the operator itself: torch's way to it looks through the arguments, as long as a small product takes.
+    # Both call the operator directly: torch's dispatch inspects the arguments, which takes as long as a small product.
 
     def _product_of_few(self, rounded_RK: Tensor) -> Tensor:
         product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
@@ -90,12 +90,12 @@ def _largest_of_few(x_RK: Tensor) -> Tensor:
 
 
 def _largest_of_many(x_RK: Tensor) -> Tensor:
-    """The same, with the least writing."""
+    """The same, with the fewest writes."""
     return torch.maximum(x_RK.amax(1, keepdim=True), x_RK.amin(1, keepdim=True).neg_())
 
 
 def with_int8_weights(model: nn.Module) -> None:
-    """Replace the linear layers of a model, in place, except those that are too small to gain by it."""
+    """Replace the linear layers of a model, in place, except those that are too small to gain from it."""
     if next(model.parameters()).device.type != "cpu":
         raise UserError("int8 is for processors: choose --device cpu, or leave the precision at fp32")
     engines = {"x86", "fbgemm"} & set(torch.backends.quantized.supported_engines)
@@ -116,7 +116,7 @@ def _packed(weights_NK: Tensor, scales_N: Tensor) -> tuple[Any, Tensor]:
     """The weights in the orders in which the two kernels read them."""
     zeros_N = torch.zeros(len(scales_N), dtype=torch.long)
     with warnings.catch_warnings():
-        # Tensors that know their scale are to go from torch one day; the kernel has no other way in so far.
+        # Torch will drop tensors that carry their scale one day; so far the kernel has no other way in.
         warnings.simplefilter("ignore")
         quantized = torch._make_per_channel_quantized_tensor(weights_NK, scales_N.double(), zeros_N, 0)
         few = torch.ops.quantized.linear_prepack(quantized, None)

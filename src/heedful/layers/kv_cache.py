@@ -1,7 +1,7 @@
-"""Keys and values of the positions already decoded, in preallocated slots, of rows that have nothing in common.
+"""Keys and values of the positions already decoded, in preallocated slots, for rows that have nothing in common.
 
-Every sentence owns one slot, and in it `beam` rows; every row stands at a position of its own, so that a free
-slot can take a new sentence while the others go on.
+Every sentence owns one slot with `beam` rows; every row stands at its own position, so that a free slot can take a new
+sentence while the others go on.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from torch import Tensor
 
 from heedful.layers.masks import added_to_scores
 
-# Attention over a count of keys that is not a multiple of 16, the numbers in a vector of AVX-512, takes other code
+# Attention over a number of keys that is not a multiple of 16, the width of an AVX-512 vector, takes other code
 # paths in torch's CPU kernels; padding to these sizes keeps a sentence's result the same whatever it is batched with.
 KEY_MULTIPLE = 16
-# A linear layer over fewer rows takes another kernel, whose sums come out differently in the last bit.
+# A linear layer over fewer rows takes another kernel, whose sums differ in the last bit.
 FEWEST_ROWS = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 4
 
 
 def with_enough_rows(x: Tensor) -> Tensor:
-    """Rows of zeros after the others, where those would be too few for the usual kernel."""
+    """The rows, followed by rows of zeros where they would be too few for the usual kernel."""
     missing = FEWEST_ROWS - len(x)
     return torch.cat([x, x.new_zeros(missing, *x.shape[1:])]) if missing > 0 else x
 
@@ -51,7 +51,7 @@ class LayerCache:
         return x_R1X[:, 0]
 
     def append(self, key_RH1K: Tensor, value_RH1V: Tensor) -> tuple[Tensor, Tensor]:
-        """Store the new position of every row, and give all of them."""
+        """Store the new position of every row, and return all positions."""
         positions_R = self.positions_NQ[:, 0]
         self.key_RHSK[self.rows_R, :, positions_R] = key_RH1K[:, :, 0]
         self.value_RHSV[self.rows_R, :, positions_R] = value_RH1V[:, :, 0]

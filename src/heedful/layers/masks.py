@@ -26,9 +26,9 @@ def window_mask(query_positions: Tensor, key_positions: Tensor, window: int) -> 
 
 
 def by_head(mask: Tensor | None) -> Tensor | None:
-    """A mask in a shape that goes with scores B H T S: T S and B H T S do already, B T S is the same for all heads.
+    """A mask in a shape that broadcasts to scores B H T S: T S and B H T S do already, B T S is the same for all heads.
 
-    One of numbers is refused: others take 1 for what is seen, or for what is hidden, or add it to the scores.
+    Numbers are refused: other libraries use 1 for what is seen, or for what is hidden, or add the mask to the scores.
     """
     if mask is not None and (not isinstance(mask, Tensor) or mask.dtype != torch.bool):
         kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
@@ -47,12 +47,12 @@ def whole_lengths(ids_BT: Tensor) -> Tensor:
 
 
 def added_to_scores(seen: Tensor) -> Tensor:
-    """A mask in the form that attention takes without any more work: 0 where a key is seen, else -inf."""
+    """A mask in the form that attention takes without further work: 0 where a key is seen, else -inf."""
     return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
 
 
 def is_added(mask: Tensor | None) -> TypeGuard[Tensor]:
-    """Whether it is such a mask, that of a step of decoding."""
+    """Whether a mask is of that form, which decoding steps use."""
     return mask is not None and mask.is_floating_point()
 
 

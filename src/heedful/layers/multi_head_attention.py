@@ -1,4 +1,4 @@
-"""Multi-head attention (paper, 3.2.2): of a sequence to itself, and to another one."""
+"""Multi-head attention (paper, 3.2.2): from a sequence to itself, and to another one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AttentionHeads(AttentionLayer):
 
 
 class StepCache(Protocol):
-    """What a step of self-attention needs of a cache: N groups of Q queries, which see some of the same S keys.
+    """What a step of self-attention needs from a cache: N groups of Q queries, which see some of their S keys.
 
     `key_positions` are N S, or 1 S where they are the same for all.
     """
@@ -80,14 +80,14 @@ class StepCache(Protocol):
         """Groups of queries as rows, R X."""
 
     def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
-        """Store what is new, and give all keys and values."""
+        """Store the new keys and values, and return all of them."""
 
 
 class SelfAttention(AttentionHeads):
-    """Attention of a sequence to itself; the three input projections are one matrix, hence one product.
+    """Attention from a sequence to itself; the three input projections are one matrix, hence one product.
 
     The position scheme is not part of the layer, and there is none by default. With a `window`, a position sees only
-    positions that are closer than that many.
+    positions closer than that.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SelfAttention(AttentionHeads):
     ) -> Tensor:
         """Attend within whole sequences; a mask is True where attention is allowed: T T, B T T or B H T T.
 
-        Positions are 0 .. T - 1 if they are not given as T, or B T where they differ between rows.
+        Positions are T, or B T where they differ between rows; 0 .. T - 1 if they are not given.
         """
         if positions is None:
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
@@ -151,7 +151,7 @@ class SelfAttention(AttentionHeads):
 
 
 class MultiHeadAttention(AttentionHeads):
-    """Attention from one sequence to another, whose keys and values may be computed once for many steps."""
+    """Attention from one sequence to another, whose keys and values can be computed once for many steps."""
 
     def __init__(self, width: int, config: AttentionConfig) -> None:
         super().__init__(width, config)
@@ -161,7 +161,7 @@ class MultiHeadAttention(AttentionHeads):
         self.key_value_projection = nn.Linear(width, shared * (self.key_width + self.value_width), config.bias)
 
     def keys_values(self, key_BSD: Tensor, value_BSD: Tensor | None = None) -> list[Tensor]:
-        """The keys and values, by head; both of one sequence if no other is given for the values."""
+        """The keys and values, by head; both from one sequence unless another is given for the values."""
         key, value = split_heads(self.key_value_projection(key_BSD), *self.parts)
         if value_BSD is not None and value_BSD is not key_BSD:
             _, value = split_heads(self.key_value_projection(value_BSD), *self.parts)
@@ -176,7 +176,7 @@ class MultiHeadAttention(AttentionHeads):
         *,
         causal: bool = False,
     ) -> Tensor:
-        """Attend from queries to keys, else to the queries' own sequence; values are those of the keys by default.
+        """Attend from queries to keys, by default to the queries' own sequence; values come from the keys by default.
 
         A mask is True where attention is allowed: T S, B T S or B H T S.
         """

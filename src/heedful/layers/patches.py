@@ -13,9 +13,9 @@ from heedful.settings.patch_grid import patch_grid
 
 
 def cut_patches(pixels: Tensor, patch_size: Sequence[int], window: Sequence[int] | None = None) -> Tensor:
-    """B C and the grid's axes -> B P (C times a window's pixels); incomplete patches are filled up with zeros.
+    """B C and the grid's axes -> B P (C times a window's pixels); incomplete patches are padded with zeros.
 
-    The windows are the patches themselves, or larger, with the patches in their middle: then they overlap, and at the
+    The windows are the patches themselves, or larger ones with the patches in their middle: these overlap, and at the
     edges of the grid the last pixels are repeated.
     """
     window = window or patch_size
@@ -35,7 +35,7 @@ def cut_patches(pixels: Tensor, patch_size: Sequence[int], window: Sequence[int]
 
 
 def resize_windows(weights: Tensor, window: Sequence[int], larger: Sequence[int]) -> Tensor:
-    """Weights D (C times a window's pixels) for larger windows: they do to the larger what the old ones do to its
+    """Weights D (C times a window's pixels) for larger windows: they do to a larger window what the old ones do to its
     pixels averaged down to the old size."""
     weights = weights.unflatten(1, (-1, *window))
     for axis, (old, new) in enumerate(zip(window, larger, strict=True), 2):
@@ -57,7 +57,7 @@ class PatchEmbedding(nn.Module):
         self.projection = nn.Linear(channels * math.prod(self.window), width)
 
     def forward(self, pixels: Tensor, window: Sequence[int] | None = None) -> Tensor:
-        """B C and the grid's axes, such as B C H W, or B C F H W of a video -> B P D; also by other windows."""
+        """B C and the grid's axes, such as B C H W, or B C F H W for a video -> B P D; also with other windows."""
         window = window or self.window
         patches_BPC = cut_patches(pixels, self.patch_size, window)
         if window == self.window:

@@ -11,7 +11,7 @@ from heedful.settings.recurrent import CellName
 class RecurrentLayer(nn.Module):
     """One layer of LSTM (Hochreiter and Schmidhuber, 1997) or GRU cells (Cho et al., 2014).
 
-    Its state is one tensor B Z: the cell's output W, and for an LSTM the memory W after it. What the layer gives is
+    Its state is one tensor B Z: the cell's output W, and for an LSTM the memory W after it. The layer's output is
     normalised: cells begin with small outputs, which would shrink from layer to layer, and learning would be slow.
     """
 
@@ -45,7 +45,7 @@ class RecurrentLayer(nn.Module):
         return self.norm(self.recurrence(x_BTD, parts if len(parts) > 1 else parts[0])[0])
 
     def step(self, x_RD: Tensor, state_RZ: Tensor) -> tuple[Tensor, Tensor]:
-        """The output R W for one more input a row, and the state after it."""
+        """The output R W for one more input per row, and the state after it."""
         weights = self.recurrence.all_weights[0]
         if isinstance(self.recurrence, nn.GRU):
             state_RZ = torch.gru_cell(x_RD, state_RZ, *weights)
@@ -69,9 +69,10 @@ class BidirectionalLayer(nn.Module):
 
 
 def reversal(lengths_B: Tensor, length: int) -> Tensor:
-    """The order of the positions of all rows, one after the other, in which each row's own are turned round.
+    """The order of the positions of all rows, one row after the other, that reverses each row's own.
 
-    Padding stays at the end of a row in both directions, so that it is read after all that counts, and changes nothing.
+    Padding stays at the end of a row in both directions, so it is read after everything that counts, and changes
+    nothing.
     """
     places_S = torch.arange(length, device=lengths_B.device)
     lengths_B1 = lengths_B[:, None]

@@ -35,12 +35,12 @@ class BidirectionalEncoder(nn.Module):
 
 
 class AttentiveDecoder(nn.Module):
-    """Layers that read the target, of which the first looks up the source for all others and for the output.
+    """Layers that read the target; the first attends to the source for all the others and for the output.
 
     No context enters the first layer's recurrence. In Bahdanau et al.'s decoder it does, which makes every position
-    wait for the attention of the one before; here the kernels take whole sequences, in training one call a layer. From
-    the second layer on the contexts are in the recurrence (as in Wu et al., 2016); with one layer this is
-    Luong et al.'s global attention without input feeding.
+    wait for the attention of the one before; here the kernels take whole sequences, in training one call per layer.
+    From the second layer on, the contexts enter the recurrence (as in Wu et al., 2016); with one layer this is Luong et
+    al.'s global attention without input feeding.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class AttentiveDecoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, RecurrentLayer)]
 
     def forward(self, x_BTD: Tensor, states_BZ: Tensor, attend: Callable[[Tensor], Tensor]) -> Tensor:
-        """What the output layer reads, for whole sequences; `states_BZ` are those that the layers start from."""
+        """What the output layer reads, for whole sequences; the layers start from `states_BZ`."""
         states = states_BZ.split(self.state_widths, dim=-1)
         return self._transform(x_BTD, lambda number, x: self.layers[number](x, states[number]), attend)
 
     def step(self, x_RD: Tensor, states_RZ: Tensor, attend: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
-        """What the output layer reads after one more input a row, and the states of all layers."""
+        """What the output layer reads after one more input per row, and the states of all layers."""
         states = list(states_RZ.split(self.state_widths, dim=-1))
 
         def run(number: int, x_RD: Tensor) -> Tensor:

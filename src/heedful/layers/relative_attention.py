@@ -1,4 +1,4 @@
-"""Attention by relative positions, in two streams, and the block that is made of it (XLNet; Dai et al., 2019)."""
+"""Attention by relative positions, in two streams, and the block made of it (XLNet; Dai et al., 2019)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def distance_sinusoids(distances_X: Tensor, width: int) -> Tensor:
 
 
 def relative_shift(scores_BHTX: Tensor, num_keys: int) -> Tensor:
-    """From scores by distance, the largest one first, to scores by key: row i moves T - i places to the left.
+    """From scores by distance, the largest one first, to scores by key: row i moves T - i places left.
 
-    Cutting T numbers off the flattened matrix and reading it in rows that are one shorter does it for all rows.
+    Cutting T numbers off the flattened matrix and reading it in rows one shorter does this for all rows.
     """
     T, X = scores_BHTX.shape[-2:]
     return scores_BHTX.flatten(-2)[..., T:].unflatten(-1, (T, X - 1))[..., :num_keys]
@@ -45,7 +45,7 @@ def relative_shift(scores_BHTX: Tensor, num_keys: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Sight:
-    """How a stream sees the keys: where it may look, where in the table its distances begin.
+    """How a stream sees the keys: where it may look, and where in the table its distances begin.
 
     `other_segment` is True for a key of another segment. With a `mapping_BPT`, the stream has only P positions,
     each of which stands at one of the T.
@@ -64,13 +64,13 @@ class Sight:
         return query_BHPK if mapping is None else mapping.transpose(1, 2)[:, None] @ query_BHPK
 
     def picked(self, heads_BHTV: Tensor) -> Tensor:
-        """What was attended to at the places of the stream's positions."""
+        """The results at the places of the stream's positions."""
         return heads_BHTV if self.mapping_BPT is None else self.mapping_BPT[:, None] @ heads_BHTV
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the queries of a layer meet: keys and values of contents, and keys of distances."""
+    """What the queries of a layer see: keys and values of contents, and keys of distances."""
 
     key_BHSK: Tensor
     value_BHSV: Tensor
@@ -92,7 +92,7 @@ class RelativeScoring:
         by_content = (query_BHTK + attention.content_bias[:, None]) * scale
         by_distance = (query_BHTK + attention.position_bias[:, None]) * scale
         B, H, T, K = query_BHTK.shape
-        # All rows meet the same distances: one product a head.
+        # All rows see the same distances: one product per head.
         table_HNX = by_distance.transpose(0, 1).reshape(H, B * T, K) @ self.distances_HXK.transpose(1, 2)
         table_BHTX = table_HNX.unflatten(1, (B, T)).transpose(0, 1)
         scores_BHTS = by_content @ key_BHSK.transpose(-1, -2) + self.sight.align(table_BHTX)
@@ -107,7 +107,7 @@ class RelativeScoring:
 class RelativeAttention(nn.Module):
     """Attention whose scores depend on how far away a key is, not on where it stands.
 
-    Both streams use the same parameters; each has an `attend` of its own, so that both can be recorded.
+    Both streams use the same parameters; each has its own `attend`, so that both can be recorded.
     """
 
     def __init__(self, width: int, config: AttentionConfig, segments: bool) -> None:
@@ -125,7 +125,7 @@ class RelativeAttention(nn.Module):
         self.distance_projection = nn.Linear(width, heads * key_width, bias=False)
         self.output_projection = nn.Linear(heads * value_width, width, config.bias)
         self.content_bias = nn.Parameter(torch.zeros(heads, key_width))
-        # At random, so that heads begin with distances of their own: without it much time goes by until they differ.
+        # Random, so that heads begin with different distances: otherwise it takes long until they differ.
         self.position_bias = nn.Parameter(torch.randn(heads, key_width))
         self.segment_bias: nn.Parameter | None = None
         self.segment_embedding: nn.Parameter | None = None
@@ -179,14 +179,14 @@ class RelativeBlock(nn.Module):
         self.feed_forward_residual = PostNorm(width, config)
 
     def forward(self, x_BTD: Tensor, query_BHTK: Tensor, seen: Seen, sight: Sight) -> Tensor:
-        """Transform a stream whose queries, and whose keys and values, are there already."""
+        """Transform a stream whose queries, keys and values are already computed."""
         x_BTD = self.attention_residual(x_BTD, lambda _: self.attention(query_BHTK, seen, sight))
         return self.feed_forward_residual(x_BTD, self.feed_forward)
 
     def step(self, x_R2D: Tensor, cache: LayerCache, distances_HXK: Tensor, sight: Sight) -> Tensor:
         """Transform the content of one new position per row, and the query at the position after it.
 
-        Both see the same keys, those up to the new one, so that they are two queries of one attention.
+        Both see the same keys, those up to the new one, so they are two queries of one attention.
         """
         query, key, value = self.attention.contents(x_R2D[:, :1])
         seen = Seen(*cache.append(key, value), distances_HXK)
@@ -195,7 +195,7 @@ class RelativeBlock(nn.Module):
 
 
 def step_sight(cache: LayerCache) -> Sight:
-    """What a step sees, where place d of a table is distance d, and rows are at positions of their own."""
+    """What a step sees, where place d of a table is distance d, and each row is at its own position."""
     positions_R1, num_keys = cache.positions_NQ, cache.key_RHSK.shape[2]
     places_S = torch.arange(num_keys, device=positions_R1.device)
     distances_R12S = torch.stack([positions_R1 - places_S, positions_R1 + 1 - places_S], dim=1)[:, None].clamp(min=0)

@@ -1,4 +1,4 @@
-"""Stacks of blocks (paper, 3.1): the lists that models are built of, and an encoder and a decoder of their own."""
+"""Stacks of blocks (paper, 3.1): the lists that models are built from, and an encoder and a decoder for use alone."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def cross_stack(width: int, config: StackConfig, positions: PositionScheme) -> C
 
 @torch.no_grad()
 def quieten(blocks: SelfStack | CrossStack) -> None:
-    """Scale what the sub-layers of pre-norm blocks add at first by the root of their number (Radford et al., 2019).
+    """Divide what pre-norm sub-layers add at first by the root of their number (Radford et al., 2019).
 
     Nothing normalises the sum itself in a pre-norm stack: without this it would drown the embeddings.
     """
@@ -118,7 +118,7 @@ def stack_positions(
 
 
 class Encoder(nn.Module):
-    """A whole stack with self-attention that stands alone: embeddings B T D in, contextual vectors B T D out."""
+    """A whole standalone stack with self-attention: embeddings B T D in, contextual vectors B T D out."""
 
     def __init__(
         self, width: int, config: StackConfig, positions: PositionConfig | str = "none", max_length: int = 512
@@ -161,7 +161,7 @@ def _begin(stack: nn.Module, blocks: SelfStack | CrossStack, config: StackConfig
 
 
 def _placed(x_BTD: Tensor, positions: PositionScheme) -> tuple[Tensor, Tensor]:
-    """Embeddings with what a scheme adds to them, and their positions."""
+    """Embeddings plus what a scheme adds to them, and their positions."""
     length = x_BTD.shape[1]
     positions.extend(length)
     if length > positions.length:

@@ -1,10 +1,10 @@
 """Keys and values of the positions already decoded by beams, in which hypotheses share what they have in common.
 
-The tokens of a sentence's hypotheses form a tree, and each node has a place in the sentence's part of the cache.
-Which places lie on the path of which hypothesis is a matter of a small table: when hypotheses branch or are given up,
-the table changes, and no key or value is moved. The places of nodes that no path goes through are taken again by the
-next nodes, the lowest first, so that a step attends over little more than the longest path has nodes. Where a node is
-placed depends on its own sentence alone, and so does, to the last bit, what attention makes of it.
+The tokens of a sentence's hypotheses form a tree, and each node has a place in the sentence's part of the cache. A
+small table says which places lie on the path of which hypothesis: when hypotheses branch or are given up, the table
+changes, and no key or value is moved. The places of nodes that no path goes through are reused by the next nodes, the
+lowest first, so that a step attends over little more than the nodes of the longest path. Where a node is placed depends
+on its own sentence alone, and so does, to the last bit, the result of attention to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from heedful.layers.kv_cache import padded_length, with_enough_rows
 from heedful.layers.masks import added_to_scores
 
-# There is room at first for this many steps of paths that have nothing in common.
+# There is initially room for this many steps of paths that have nothing in common.
 FIRST_STEPS = 6
 
 
@@ -26,14 +26,14 @@ FIRST_STEPS = 6
 class TreeLayerCache:
     """One layer's part of the cache during one step; the Q rows of a sentence are queries of one attention.
 
-    Where `rows_A` says which, only some rows take part. Other layers get to see only these, one after the other, with
-    rows of zeros after them if they are fewer than 4.
+    If `rows_A` is given, only those rows take part. Other layers see only these, one after the other, with rows of
+    zeros after them if they are fewer than `FEWEST_ROWS`.
     """
 
     rows_A: Tensor | None
     key_NHSK: Tensor
     value_NHSV: Tensor
-    # All keys and values, node after node, and where among them the new nodes are.
+    # All keys and values, node by node, and where the new nodes are among them.
     keys_PX: Tensor
     values_PX: Tensor
     nodes_R: Tensor
@@ -55,7 +55,7 @@ class TreeLayerCache:
         return with_enough_rows(x_RX if self.rows_A is None else x_RX.index_select(0, self.rows_A))
 
     def append(self, key_NHQK: Tensor, value_NHQV: Tensor) -> tuple[Tensor, Tensor]:
-        """Store the new node of every row, and give all nodes of its sentence."""
+        """Store the new node of every row, and return all nodes of its sentence."""
         rows = len(self.nodes_R)
         self.keys_PX.index_copy_(0, self.nodes_R, key_NHQK.transpose(1, 2).reshape(rows, -1))
         self.values_PX.index_copy_(0, self.nodes_R, value_NHQV.transpose(1, 2).reshape(rows, -1))
@@ -63,7 +63,7 @@ class TreeLayerCache:
 
 
 class TreeCache:
-    """The self-attention cache of all layers: L sentences places H K, so that all of a node lies in one piece."""
+    """The self-attention cache of all layers: L sentences places H K, so that a node lies in one piece."""
 
     def __init__(self, shape: tuple[int, int, int, int], sentences: int, beam: int, device: torch.device) -> None:
         layers, heads, key_width, value_width = shape
@@ -79,16 +79,16 @@ class TreeCache:
         self.used = 0
 
     def layers(self, sentences: int, rows_A: Tensor | None = None) -> list[TreeLayerCache]:
-        """Give every row of the first sentences a node, and the views that one step works on, layer by layer.
+        """Give every row of the first sentences a node, and return the views that one step works on, layer by layer.
 
-        Only the rows `rows_A` keep their paths, where they are given; the others see nothing but their own node.
+        If `rows_A` is given, only those rows keep their paths; the others see nothing but their own node.
         """
         self.make_room(self.used + self.beam)
         paths_NQS = self.paths_NQS[:sentences, :, : self.used + self.beam]
         if rows_A is not None:
             idle_R = torch.ones(sentences * self.beam, dtype=torch.bool, device=rows_A.device)
             paths_NQS[idle_R.index_fill_(0, rows_A, False).view(sentences, self.beam)] = False
-        # Sorting keeps the order of equals: the lowest free places come first.
+        # The sort is stable: the lowest free places come first.
         places_NQ = paths_NQS.any(1).byte().argsort(dim=1, stable=True)[:, : self.beam]
         paths_NQS.scatter_(2, places_NQ[:, :, None], True)
         positions_NQ = self.positions_N[:sentences, None].expand(-1, self.beam)
@@ -106,7 +106,7 @@ class TreeCache:
         ]
 
     def make_room(self, places: int) -> None:
-        """Have so many places at least; how many are needed depends on how early the paths part."""
+        """Make room for at least so many places; how many are needed depends on how early the paths part."""
         there = self.paths_NQS.shape[2]
         if places > there:
             more = padded_length(max(places, 2 * there)) - there
@@ -115,7 +115,7 @@ class TreeCache:
             self.key_positions_NS = F.pad(self.key_positions_NS, (0, more))
 
     def end_step(self, sentences: int) -> None:
-        """The first sentences have one position more."""
+        """The first sentences are now one position longer."""
         self.positions_N[:sentences] += 1
 
     def begin(self, slots_N: Tensor) -> None:
@@ -129,7 +129,7 @@ class TreeCache:
         paths_RS[: len(parents_R)] = paths_RS[parents_R]
 
     def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
-        """Let sentences go on in other slots."""
+        """Let sentences continue in other slots."""
         self.keys[:, destination_N, : self.used] = self.keys[:, origin_N, : self.used]
         self.values[:, destination_N, : self.used] = self.values[:, origin_N, : self.used]
         self.paths_NQS[destination_N] = self.paths_NQS[origin_N]

@@ -1,4 +1,4 @@
-"""One file per model family; the models and their settings are imported when they are first used."""
+"""One file per model family; the models and their settings are imported on first use."""
 
 from heedful.lazy_names import lazy_names
 

@@ -55,7 +55,7 @@ class CausalState:
 
     @property
     def rows(self) -> int:
-        """The rows of a step: those in use, and a few more where those would be too few."""
+        """The rows of a step: those in use, and a few more where they would be too few."""
         return max(self.num_sentences * self.beam, FEWEST_ROWS)
 
     def begin_step(self) -> list[LayerCache]:
@@ -63,7 +63,7 @@ class CausalState:
         return self.cache.layers(self.rows)
 
     def end_step(self) -> None:
-        """Every row in use has one position more."""
+        """Every row in use is now one position longer."""
         self.cache.positions[: self.num_sentences * self.beam] += 1
 
     def reorder(self, parents_R: Tensor) -> None:
@@ -99,7 +99,7 @@ class DecoderOnly(nn.Module):
         self.norm = final_norm(width, stack)
         self.output = nn.Linear(width, vocabulary, bias=False)
         self.apply(initialise)
-        if not config.embedding.scaled:  # as large as GPT-2's: the output layer, if tied, must not begin loud
+        if not config.embedding.scaled:  # the same scale as GPT-2: the output layer, if tied, must not begin loud
             nn.init.normal_(self.embedding.table.weight, std=0.02)
         if config.tied_output:
             self.output.weight = self.embedding.table.weight
@@ -123,7 +123,7 @@ class DecoderOnly(nn.Module):
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
         """The last block's output; `documents_BT` numbers the documents of rows that hold several.
 
-        A document sees nothing of the others, and its positions begin at 0, as if it stood alone.
+        A document sees nothing of the others, and its positions begin at 0, as if it were alone.
         """
         self.positions.extend(ids_BT.shape[1])
         positions, mask = torch.arange(ids_BT.shape[1], device=ids_BT.device), None
@@ -143,7 +143,7 @@ class DecoderOnly(nn.Module):
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:
-        """What the context has left, if the positions set a limit; the first step reads one token more."""
+        """What is left of the context, if the positions set a limit; the first step reads one more token."""
         return None if self.positions.extends else max(0, self.max_length - source_length - 1)
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> PrefilledPrompts:
@@ -162,7 +162,7 @@ class DecoderOnly(nn.Module):
         return CausalState(self.blocks.cache_shape, num_sentences, beam, length, self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a prompt takes, with this many samples, and tokens of it and after it."""
+        """Bytes of decoding state that a prompt takes, with this many samples, and tokens both in it and after it."""
         layers, heads, key_width, value_width = self.blocks.cache_shape
         position = 4 * layers * heads * (key_width + value_width)
         return position * 2 * length * rows
@@ -179,7 +179,7 @@ class DecoderOnly(nn.Module):
         return self.output(self.norm(with_enough_rows(x_AD)))[: len(x_AD)]
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for texts of up to `length` (see `layers/positions` for the rule)."""
+        """Make the model fit texts of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         self.positions.resize(length)
 

@@ -25,8 +25,8 @@ from heedful.text.special_tokens import SpecialTokens
 
 @dataclass(frozen=True)
 class Prefilled:
-    """Encoded sentences: for each layer cross-attention keys B H S K and values B H S V, the sources' lengths, and with
-    a shortlist the tokens B C that they call for."""
+    """Encoded sentences: for each layer cross-attention keys B H S K and values B H S V, the sources' lengths, and,
+    with a shortlist, the tokens B C that they call for."""
 
     keys_values: list[list[Tensor]]
     source_lengths: Tensor
@@ -96,7 +96,7 @@ class EncoderDecoderState:
         )
 
     def end_step(self) -> None:
-        """Every row in use has one position more."""
+        """Every row in use is now one position longer."""
         self.cache.end_step(self.num_sentences)
 
     def reorder(self, parents_R: Tensor) -> None:
@@ -127,7 +127,7 @@ class EncoderDecoder(nn.Module):
         self.max_length = config.max_length
         width, vocabulary = config.width, known_size(config.vocabulary_size)
         assert vocabulary is not None
-        length = table_length(config.max_length + 1)  # the end token comes on top
+        length = table_length(config.max_length + 1)  # one more for the end token
         source_positions = stack_positions(config.positions, width, config.encoder, length)
         target_positions = stack_positions(config.positions, width, config.decoder, length, causal=True)
         target_table = nn.Embedding(vocabulary, width)
@@ -207,10 +207,10 @@ class EncoderDecoder(nn.Module):
         )
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with this many rows and tokens on either side."""
+        """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
         layers, heads, key_width, value_width = self.decoder.cache_shape
         position = 4 * layers * heads * (key_width + value_width)
-        # Self-attention for every row, cross-attention once a sentence.
+        # Self-attention for every row, cross-attention once per sentence.
         return position * length * (rows + 1)
 
     def step(self, tokens_R: Tensor, state: EncoderDecoderState, rows_A: Tensor | None = None) -> Tensor:
@@ -231,7 +231,7 @@ class EncoderDecoder(nn.Module):
         return logits_AV[: len(tokens_A)]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
-        """What is encoded of a source, and the first token that the decoder reads."""
+        """What is encoded for a source, and the first token that the decoder reads."""
         return [*source, self.special_tokens.end], self.special_tokens.start
 
     def longest_target(self, source_length: int) -> int | None:
@@ -239,7 +239,7 @@ class EncoderDecoder(nn.Module):
         return None if self.target_embedding.positions.extends else self.max_length
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for sequences of up to `length` (see `layers/positions` for the rule)."""
+        """Make the model fit sequences of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         for embedding in (self.source_embedding, self.target_embedding):
             embedding.positions.resize(table_length(length + 1))

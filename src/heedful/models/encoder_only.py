@@ -55,7 +55,7 @@ class EncoderOnly(nn.Module):
         self.transform = MaskedTransform(width, stack.norm_epsilon) if masked else Dropout(stack.dropout)
         self.output = nn.Linear(width, vocabulary if masked else outputs) if config.head != "none" else nn.Identity()
         self.apply(initialise)
-        if not config.embedding.scaled:  # as small as BERT's: the output layer, if tied, must not begin loud
+        if not config.embedding.scaled:  # the same scale as BERT: the output layer, if tied, must not begin loud
             nn.init.normal_(self.embedding.table.weight, std=0.02)
         if masked:
             self.output.weight = self.embedding.table.weight
@@ -69,7 +69,7 @@ class EncoderOnly(nn.Module):
 
     @property
     def head_modules(self) -> tuple[nn.Module, ...]:
-        """The head: what makes answers of features."""
+        """The head, which turns features into answers."""
         return self.transform, self.output
 
     def attention_functions(self) -> dict[str, Sequence[Attend]]:
@@ -95,7 +95,7 @@ class EncoderOnly(nn.Module):
         *,
         always_mask: bool = False,
     ) -> Tensor:
-        """The last block's output; with `always_mask` rows without padding take the same code path as others.
+        """The last block's output; with `always_mask`, rows without padding take the same code path as others.
 
         Without lengths no text has padding.
         """
@@ -111,7 +111,7 @@ class EncoderOnly(nn.Module):
         return self.norm(self.blocks(x_BTD, mask, positions=positions_T))
 
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
-        """Replace a share of the tokens after the class token by the mask token."""
+        """Replace a share of the tokens, but never the class and end tokens, by the mask token."""
         special = self.special_tokens
         assert special.mask is not None
         kept_BT = dropout(torch.ones(ids_BT.shape, device=ids_BT.device), self.config.token_dropout) > 0
@@ -119,14 +119,14 @@ class EncoderOnly(nn.Module):
         return ids_BT.where(kept_BT, special.mask)
 
     def pooled(self, hidden_BTD: Tensor, lengths_B: Tensor, pooling: Pooling | None = None) -> Tensor:
-        """Texts as a whole, B D, before the pooler; padding counts for nothing."""
+        """Whole texts, B D, before the pooler; padding is ignored."""
         if (pooling or self.config.pooling) == "class_token":
             return hidden_BTD[:, 0]
         real_BT1 = (torch.arange(hidden_BTD.shape[1], device=lengths_B.device) < lengths_B[:, None])[..., None]
         return (hidden_BTD * real_BT1).sum(1) / lengths_B[:, None]
 
     def features(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:
-        """What the head looks at: texts as a whole for classes (B D), every token otherwise (B T D)."""
+        """What the head looks at: whole texts for classes (B D), every token otherwise (B T D)."""
         return self.pooler(self.pooled(hidden_BTD, lengths_B)) if self.config.head == "classes" else hidden_BTD
 
     def forward(
@@ -146,6 +146,6 @@ class EncoderOnly(nn.Module):
         return self.output(self.transform(self.features(hidden_BTD, lengths_B)))
 
     def resize_positions(self, length: int) -> None:
-        """Make the model good for texts of up to `length` (see `layers/positions` for the rule)."""
+        """Make the model fit texts of up to `length` (see `layers/positions` for the rule)."""
         self.max_length = length
         self.positions.resize(length)

@@ -1,4 +1,4 @@
-"""Computing without dropout, whatever mode a model is in."""
+"""Computation without dropout, whatever mode a model is in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def evaluation_mode(model: Any) -> Iterator[None]:
-    """A block in which a model, if it is a module, is in evaluation mode; its parts are then put back as they were."""
+    """A block in which a model, if it is a module, is in evaluation mode; its parts then return to their own modes."""
     training = [each for each in model.modules() if each.training] if hasattr(model, "modules") else []
     for each in training:
         each.training = False

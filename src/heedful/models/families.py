@@ -1,4 +1,4 @@
-"""The families of models: the class that builds each of them from its settings."""
+"""The families of models: the class that builds each from its settings."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Family:
     build: Callable[[Any], nn.Module]
 
     def build_without_memory(self, settings: Any) -> nn.Module:
-        """The model on the meta device: its shapes and counts, and the check that they go together."""
+        """The model on the meta device: its shapes and counts, and a check that they are consistent."""
         with torch.device("meta"):
             return self.build(settings)
 
     def build_unfilled(self, settings: Any, shapes: Mapping[str, Sequence[int]]) -> nn.Module:
-        """The model with parameters that hold anything at all: their values are to come from tensors of those shapes.
+        """The model with parameters that hold arbitrary values: the real ones will come from tensors of those shapes.
 
-        Settings that ask for anything else are a UserError, before memory is taken for what they ask.
+        Settings that ask for other shapes are a UserError, before memory is allocated for them.
         """
         stored = sum(math.prod(shape) for shape in shapes.values())
         check_sizes(settings, shapes)

@@ -71,7 +71,7 @@ def counted_in(shapes: Mapping[str, Sequence[int]]) -> int:
 
 
 def parameter_table(shapes: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """The count by the model's top-level parts, to be shown."""
+    """The counts of the model's top-level parts, for display."""
     groups: dict[str, int] = {}
     for name, shape in shapes.items():
         part = name.split(".")[0].removesuffix("_norm").removesuffix("_embedding")

@@ -1,4 +1,4 @@
-"""What Transformers replaced: recurrent sequence-to-sequence models with attention."""
+"""Recurrent sequence-to-sequence models with attention, which Transformers replaced."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RecurrentState:
         slots, length = max(num_sentences, self.fewest_sentences), padded_length(source_length)
         self.keys = torch.zeros(slots, length, key_width, device=device)
         self.memory = torch.zeros(slots, length, memory_width, device=device)
-        # Unused slots see one key of zeros, so that the rows that only fill up a step stay finite.
+        # Unused slots see one key of zeros, so that rows that only pad a step stay finite.
         self.lengths = torch.ones(slots, dtype=torch.long, device=device)
         self.states = torch.zeros(slots * beam, state_width, device=device)
 
@@ -74,7 +74,7 @@ class RecurrentState:
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
     def begin_step(self) -> RecurrentStepView:
-        """Views of the slots in use (and of a few more, where those would be fewer than 4 rows)."""
+        """Views of the slots in use (and of a few more, where those would be fewer than `FEWEST_ROWS` rows)."""
         sentences = max(self.num_sentences, self.fewest_sentences)
         rows = sentences * self.beam
         lengths = self.lengths[:sentences]
@@ -85,7 +85,7 @@ class RecurrentState:
         )
 
     def end_step(self, states_RZ: Tensor) -> None:
-        """Every row has read one token more."""
+        """Every row has read one more token."""
         self.states[: len(states_RZ)] = states_RZ
 
     def reorder(self, parents_R: Tensor) -> None:
@@ -165,19 +165,19 @@ class Recurrent(nn.Module):
         return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> EncodedSources:
-        """Encode sentences, once; a few empty ones more, where there are so few that kernels would round otherwise."""
+        """Encode sentences, once, with a few empty ones where there are so few that kernels would round differently."""
         more = max(0, FEWEST_ROWS - len(source_BS))
         padding = padded_length(source_BS.shape[1]) - source_BS.shape[1]
         return self.encode(F.pad(source_BS, (0, padding, 0, more)), F.pad(source_lengths_B, (0, more), value=1))
 
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> RecurrentState:
-        """Preallocated room for that many sentences, beams and source tokens; the target takes none."""
+        """Preallocated room for that many sentences, beams and source tokens; target tokens need none."""
         hidden = self.config.hidden_width
         widths = (hidden, hidden, sum(self.decoder.state_widths))
         return RecurrentState(widths, num_sentences, beam, source_length, self.device)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
-        """Bytes of the decoding state that a sentence takes, with this many rows and tokens on either side."""
+        """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
         return 4 * (2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths))
 
     def step(self, tokens_R: Tensor, state: RecurrentState, rows_A: Tensor | None = None) -> Tensor:
@@ -199,11 +199,11 @@ class Recurrent(nn.Module):
         return self.output(with_enough_rows(output_AD))[: len(output_AD)]
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
-        """What is encoded of a source, and the first token that the decoder reads."""
+        """What is encoded for a source, and the first token that the decoder reads."""
         return [*source, self.special_tokens.end], self.special_tokens.start
 
     def longest_target(self, source_length: int) -> int | None:
-        """There are no positions that could set a limit."""
+        """None: there are no positions that could set a limit."""
         return None
 
     def resize_positions(self, length: int) -> None:

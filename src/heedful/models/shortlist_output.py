@@ -1,4 +1,4 @@
-"""The output layer of a model that has a shortlist: it computes the logits of the tokens that a sentence may use."""
+"""The output layer of a model that has a shortlist: it computes logits only for the tokens that a sentence may use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from heedful.text.shortlist import LONGEST_SHORTLIST, Shortlist
 
 
 class OwnColumns:
-    """What the logits' columns stand for, in the sentences of a decoding state: F frequent tokens, C own ones."""
+    """What the logits' columns stand for, for the sentences of a decoding state: F frequent tokens, C of their own."""
 
     def __init__(self, frequent_F: Tensor, sentences: int, width: int) -> None:
         device = frequent_F.device
         self.frequent_F = frequent_F
         self.own_NC = torch.zeros(sentences, LONGEST_SHORTLIST, dtype=torch.long, device=device)
         self.weights_NCD = torch.zeros(sentences, LONGEST_SHORTLIST, width, device=device)
-        # What is added to their logits: the output layer's bias, or -inf where there is no token.
+        # Added to their logits: the output layer's bias, or -inf where there is no token.
         self.added_N1C = torch.zeros(sentences, 1, LONGEST_SHORTLIST, device=device)
 
     def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
-        """Let sentences go on in other slots."""
+        """Let sentences continue in other slots."""
         for each in (self.own_NC, self.weights_NCD, self.added_N1C):
             each[destination_N] = each[origin_N]
 

@@ -12,15 +12,15 @@ from torch.overrides import TorchFunctionMode
 
 from heedful.errors import UserError
 
-# What takes memory for a tensor of a given size.
+# The functions that allocate a tensor of a given size.
 FACTORIES = {torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn}
 
 
 class Unfilled(TorchFunctionMode):
-    """While it is entered, parameters keep the memory they were given as it is: nothing is drawn, nothing written.
+    """While active, the memory of parameters stays as it was allocated: nothing is drawn, nothing written.
 
-    To fill them and then to load others would take most of the time of loading, and memory that is touched is taken.
-    More than `most` numbers in all are refused: such a model is not the one that the file is of.
+    Filling them before loading others would take most of the loading time, and memory is only taken once touched.
+    More than `most` numbers in all are refused: such a model cannot be the one in the file.
     """
 
     def __init__(self, most: int) -> None:

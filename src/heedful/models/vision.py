@@ -21,14 +21,14 @@ from heedful.settings.vision import PixelConfig, VisionConfig
 
 
 def normalise(pixels: Tensor, config: PixelConfig) -> Tensor:
-    """Bytes B C ... as numbers around zero."""
+    """Bytes B C ... as numbers centred on zero."""
     shape = (-1, *[1] * (pixels.dim() - 2))
     mean, deviation = (torch.tensor(each, device=pixels.device) for each in (config.mean, config.deviation))
     return (pixels.float() - 255 * mean.view(shape)) / (255 * deviation.view(shape))
 
 
 class ClassToken(nn.Module):
-    """A token of its own before all patches, at a position of its own, which no change of the grid touches."""
+    """An extra token before all patches, with its own position, which does not depend on the grid."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Vision(nn.Module):
         self.neighbourhood = GridNeighbourhood(width, config.convolution, axes) if config.convolution else None
         self.class_token = ClassToken(width) if config.pooling == "class_token" else nn.Identity()
         self.dropout = Dropout(stack.dropout)
-        scheme = PositionScheme(PositionSizes(width, width, config.length))  # the blocks themselves know no positions
+        scheme = PositionScheme(PositionSizes(width, width, config.length))  # the blocks themselves use no positions
         self.blocks = self_stack(width, stack, scheme)
         self.norm = final_norm(width, stack)
         self.output = nn.Linear(width, config.num_classes) if config.num_classes else nn.Identity()
@@ -79,7 +79,7 @@ class Vision(nn.Module):
     def tokens(self, pixels: Tensor) -> Tensor:
         """The last block's output B T D; the class token, if there is one, comes first.
 
-        Images may have another size than those of the training: the positions are interpolated.
+        Images may differ in size from those of the training: the positions are interpolated.
         """
         grid = patch_grid(pixels.shape[2:], self.config.patch_size)
         x_BTD = self.patches(pixels, self.config.window(grid)) + self.positions(grid)

@@ -1,4 +1,4 @@
-"""The weights of a model, given to another one of its family: for inputs of other sizes, with its head or a new one."""
+"""A model's weights for another model of its family: for inputs of other sizes, with the same head or a new one."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def _head(model: nn.Module) -> Sequence[nn.Module]:
 
 
 def _pooling(model: nn.Module) -> Sequence[nn.Module]:
-    """What a model of the family has only for the sake of some heads."""
+    """The parts that a model of the family has only for some heads."""
     return (model.pooler,) if isinstance(model, EncoderOnly) else ()
 
 
 def _names_in(model: nn.Module, parts: Sequence[nn.Module]) -> set[str]:
-    """The names of the parameters that belong to some parts of a model alone."""
+    """The names of the parameters that belong only to the given parts of a model."""
     begins = tuple(f"{name}." for name, module in model.named_modules() if any(module is part for part in parts))
     return {name for name, _ in model.named_parameters() if name.startswith(begins)}
 
 
 def _fitted_tensors(source: nn.Module, model: nn.Module) -> dict[str, Tensor]:
-    """The parameters, by name, of those layers whose sizes depend on the sizes of inputs."""
+    """The parameters, by name, of the layers whose sizes depend on the sizes of inputs."""
     layers = dict(model.named_modules())
     pairs = [(name, layer, layers[name]) for name, layer in source.named_modules() if name in layers]
     return {f"{name}.{own}": tensor for name, layer, other in pairs for own, tensor in _fitted(layer, other).items()}
@@ -57,9 +57,9 @@ def _fitted_tensors(source: nn.Module, model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _fitted(layer: nn.Module, other: nn.Module) -> dict[str, Tensor]:
-    """The parameters of a layer at the size of another one, where there is a way to get there."""
+    """The parameters of a layer at the size of another one, for the layers that can be resized."""
     match layer, other:
-        case LearnedPositions(), LearnedPositions():  # a model for shorter texts has the first positions
+        case LearnedPositions(), LearnedPositions():  # a model for shorter texts takes the first positions
             return {"table": layer.table.detach()[: len(other.table)]}
         case GridPositions(), GridPositions() if layer.table.dim() == other.table.dim():
             return {"table": interpolate(layer.table.detach(), other.table.shape[:-1])}

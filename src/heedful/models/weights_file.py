@@ -1,4 +1,4 @@
-"""A model's parameters by name, and their way into a model."""
+"""A model's parameters by name, and loading them into a model."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _pairs(model: nn.Module, tensors: dict[str, Tensor]) -> list[tuple[nn.Parame
 
 
 def check_finite(tensors: dict[str, Tensor]) -> None:
-    """Raise a UserError that names the parameter if one holds a number that is infinite or NaN.
+    """Raise a UserError that names a parameter if it holds an infinite number or NaN.
 
-    What is computed with it does not always show it: attention gives zeros for a row whose scores are all NaN, and what
-    is infinite gets lost behind a tanh.
+    Results do not always show it: attention gives zeros for a row whose scores are all NaN, and a tanh hides
+    infinities.
     """
     for name, tensor in tensors.items():
-        # A sum is the cheapest look at all of it; that of large numbers may leave their range.
+        # A sum is the cheapest check of all numbers, but a sum of large ones may overflow.
         if not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
             raise UserError(
                 f"{name} holds a number that is infinite or NaN: the weights are damaged, or training diverged"

@@ -1,4 +1,4 @@
-"""XLNet (Yang et al., 2019): tokens are predicted in any order, by a stream that knows their place but not them."""
+"""XLNet (Yang et al., 2019): tokens are predicted in any order, by a stream that knows only their places."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RelativeState(CausalState):
 
 @dataclass(frozen=True)
 class Reading:
-    """The last output of the query stream, or of the contents without it; each layer's input; what its queries met."""
+    """The last output of the query stream, or of the contents without it; each layer's input; what its queries saw."""
 
     output: Tensor
     states: list[Tensor]
@@ -92,7 +92,7 @@ class XLNet(nn.Module):
         memories: Sequence[Tensor] | None = None,
         segments_BT: Tensor | None = None,
     ) -> Tensor:
-        """Logits B P V of the tokens that `target_mapping_BPT` picks, or B T V of the content stream without it.
+        """Logits B P V of the tokens that `target_mapping_BPT` picks, or, without it, B T V of the content stream.
 
         `permutation_mask_BTT` is True where a token may see another one; a content always sees itself.
         """
@@ -109,7 +109,7 @@ class XLNet(nn.Module):
     def _masks(
         self, ids_BT: Tensor, permutation_mask_BTT: Tensor | None, M: int
     ) -> tuple[Tensor | None, Tensor | None]:
-        """What contents and queries may see of the memories, all of it, and of the text."""
+        """What contents and queries may see: all of the memories, and parts of the text."""
         T = ids_BT.shape[1]
         mask = None if permutation_mask_BTT is None else permutation_mask_BTT[:, None]
         if self.config.causal:
@@ -130,9 +130,9 @@ class XLNet(nn.Module):
         *,
         causal: bool = False,
     ) -> Tensor:
-        """What the output layer is applied to, in a query stream whose position t stands at place t + 1.
+        """What the output layer is applied to, in a query stream whose position t is at place t + 1.
 
-        The masks B 1 T S say what both streams see of memories and contents; `causal` ones save half of the distances.
+        The masks B 1 T S say what the streams see of memories and contents; `causal` ones save half of the distances.
         """
         T, M = ids_BT.shape[1], _length(memories)
         align, other = partial(relative_shift, num_keys=M + T), self._other_segment(ids_BT, M, None)
@@ -142,9 +142,9 @@ class XLNet(nn.Module):
         return self._read(ids_BT, distances, content, query, memories).output
 
     def hidden(self, ids_BT: Tensor, documents_BT: Tensor | None = None) -> Tensor:
-        """What the output layer is applied to, to predict the token after each from those up to it.
+        """What the output layer is applied to, to predict the token after each position from those up to it.
 
-        That is the order from left to right. A document sees nothing of the others.
+        This is left-to-right order. A document sees nothing of the others.
         """
         mask = left_to_right_mask(ids_BT, documents_BT)
         return self.predict(ids_BT, mask, mask, causal=True)
@@ -210,9 +210,10 @@ class XLNet(nn.Module):
         return distance_sinusoids(distances_X, self.config.width).to(self.query_embedding.dtype)
 
     def _other_segment(self, ids_BT: Tensor, memory: int, segments_BT: Tensor | None) -> Tensor | None:
-        """B 1 T S: whether a key is of another segment; memories are of segment 0, as is all without segments.
+        """B 1 T S: whether a key is in another segment; memories, and everything without segments, are in segment 0.
 
-        A score that all keys have changes no weight: without segments it is left out, but for gradients of zero.
+        A score that all keys share changes no weight: without segments it is left out, except in training, for
+        gradients of zero.
         """
         if not self.config.segments:
             assert segments_BT is None, "this model knows no segments"
@@ -229,7 +230,7 @@ class XLNet(nn.Module):
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:
-        """What the context has left; the first step reads one token more."""
+        """What is left of the context; the first step reads one more token."""
         return max(0, self.max_length - source_length - 1)
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> PrefilledPrompts:

@@ -1,1 +1,1 @@
-"""What claims that train have in common: data, small models, and a short course of training."""
+"""What claims that involve training share: data, small models, and a short course of training."""

@@ -11,10 +11,10 @@ from heedful.layers.multi_head_attention import SelfAttention
 
 
 def attend_in_blocks(attention: SelfAttention, x_BTD: Tensor, window: int, *, causal: bool) -> Tensor:
-    """What a self-attention with that window gives, from blocks of the window's size and their neighbours.
+    """The output of a self-attention with that window, from blocks of the window's size and their neighbours.
 
-    heedful's own layer hides what lies outside of a window, and computes it nevertheless. The length must be a
-    multiple of the window.
+    heedful's own layer hides what is outside a window, but still computes it. The length must be a multiple of the
+    window.
     """
     T = x_BTD.shape[1]
     assert T % window == 0, (T, window)

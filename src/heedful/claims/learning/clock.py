@@ -1,4 +1,4 @@
-"""The time that computing takes: on one core that of the processor, which other programs do not disturb."""
+"""The time that a computation takes: on one core, processor time, which other programs do not disturb."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import torch
 
 
 def seconds_now() -> float:
-    """Seconds since some moment: of this process's own work on one core, and of a clock on several."""
+    """Seconds since some moment: processor time of this process on one core, clock time on several."""
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()

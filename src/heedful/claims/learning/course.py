@@ -1,4 +1,4 @@
-"""A short course of training, as all claims take it: Adam, a warm-up, and a rate that falls to zero."""
+"""The short course of training that all claims use: Adam, a warm-up, and a rate that falls to zero."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from heedful.claims.learning.clock import seconds_now
 
 @dataclass(frozen=True)
 class Course:
-    """How long and how fast a model learns; the rate rises over a tenth of the steps, and then falls as a cosine.
+    """How long and how fast a model learns; the rate rises over a tenth of the steps, then falls as a cosine.
 
-    With `seconds`, the course ends after so much time; the rate then follows the time, not the steps.
+    With `seconds`, the course ends after this much time, and the rate follows the time, not the steps.
     """
 
     steps: int
@@ -25,8 +25,8 @@ class Course:
     seconds: float | None = None
 
 
-# What each kind of model may learn at, where kinds are compared that one rate does not suit alike; and the seed that
-# chooses among them, which no result comes from.
+# The rates to choose from for each kind of model, where one rate would not suit all kinds compared; and the seed used
+# to choose, which no result uses.
 RATES = (0.002, 0.004, 0.008)
 PILOT_SEED = 0
 
@@ -46,12 +46,12 @@ class Learned:
 
 
 def best_rate(end: Callable[[float], float]) -> float:
-    """The rate at which a pilot's training loss ends lowest."""
+    """The rate with which a pilot's training loss ends lowest."""
     return min(RATES, key=end)
 
 
 def told_rates(rates: dict[str, float]) -> str:
-    """The rates that were chosen, in words."""
+    """The chosen rates, in words."""
     return ", ".join(f"{rate:g} for {kind}" for kind, rate in rates.items())
 
 
@@ -61,7 +61,7 @@ def rate_at(done: float) -> float:
 
 
 def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Learned:
-    """Let a model learn from the losses of steps 0, 1, ...; a loss that is not finite ends the course."""
+    """Train a model on the losses of steps 0, 1, ...; a loss that is not finite ends the course."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=course.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
     losses: list[float] = []
     seconds: list[float] = []

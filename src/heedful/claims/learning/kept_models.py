@@ -17,7 +17,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 def kept_model(shelf: Shelf, made_from: Any, model: Model, train: Callable[[Model], object]) -> Model:
-    """A model with the weights that are kept for it; if there are none, it is trained first."""
+    """A model with its kept weights; if there are none, it is trained first."""
     path = shelf.path("model", made_from, ".safetensors")
     if not path.is_file():
         train(model)

@@ -1,8 +1,8 @@
-"""A little language that is translated into another: made up on the spot, with alignments that are known.
+"""A little language to be translated into another: generated on the spot, with known alignments.
 
 A sentence says who does what to whom: an article, perhaps an adjective, a noun, a verb, and so on, a comma between
 clauses and a full stop at the end. In the other language the verb comes last in its clause, an adjective comes after
-its noun, and an article has the form of its noun's class, which stands later in the sentence.
+its noun, and an article has the form of its noun's class, which comes later in the sentence.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FIRST_ADJECTIVE = FIRST_ARTICLE + ARTICLES
 FIRST_NOUN = FIRST_ADJECTIVE + ADJECTIVES
 FIRST_VERB = FIRST_NOUN + NOUNS
 FIRST_TRANSLATED = FIRST_VERB + VERBS
-# An article of the other language for each article and class; adjectives, nouns and verbs one for one.
+# In the other language there is an article for each article and class; adjectives, nouns and verbs map one to one.
 TRANSLATED_ARTICLES = ARTICLES * CLASSES
 VOCABULARY = FIRST_TRANSLATED + TRANSLATED_ARTICLES + ADJECTIVES + NOUNS + VERBS
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, its translation, and for each token of the latter the place in the former that it comes from."""
+    """A sentence, its translation, and, for each token of the translation, the source place that it comes from."""
 
     source: list[int]
     target: list[int]
@@ -38,7 +38,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Sources that end with the end token, what the decoder reads, what it shall say, and lengths of both."""
+    """Sources with their end tokens, what the decoder reads, what it should output, source lengths, and alignments."""
 
     source_BS: Tensor
     input_BT: Tensor
@@ -48,12 +48,12 @@ class PairBatch:
 
     @property
     def real_BT(self) -> Tensor:
-        """True where the output is no padding."""
+        """True where the output is not padding."""
         return self.output_BT != PADDING
 
 
 def draw_sentence(random: np.random.Generator, most_clauses: int = 3) -> Sentence:
-    """A sentence of one to so many clauses."""
+    """A sentence of one to `most_clauses` clauses."""
     source: list[int] = []
     target: list[int] = []
     alignment: list[int] = []
@@ -78,7 +78,7 @@ def draw_sentence(random: np.random.Generator, most_clauses: int = 3) -> Sentenc
 
 
 def _noun_phrase(random: np.random.Generator) -> tuple[list[int], list[int], list[int]]:
-    """An article, at times an adjective, and a noun; the same in the other language; and where each word comes from."""
+    """An article, sometimes an adjective, and a noun; their translation; and where each of its words comes from."""
     article, noun = int(random.integers(ARTICLES)), int(random.integers(NOUNS))
     translated_article = FIRST_TRANSLATED + article * CLASSES + noun % CLASSES
     if random.random() < 0.5:
@@ -95,7 +95,7 @@ def _translated(word: int) -> int:
 
 
 def draw_sentences(count: int, seed: tuple[int, ...], most_clauses: int = 3) -> list[Sentence]:
-    """So many sentences from a seed."""
+    """`count` sentences from a seed."""
     random = np.random.default_rng(seed)
     return [draw_sentence(random, most_clauses) for _ in range(count)]
 

@@ -1,4 +1,4 @@
-"""What goes through a model's attention, from a copy of it whose layers keep what they are given."""
+"""What passes through a model's attention, seen in a copy whose layers report their inputs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from heedful.layers.attention import Attend, AttentionLayer, Score, attend_explicit, attention_weights
 
-# Queries, keys, mask, causal and scoring of a call of attention, and its values.
+# The layer's number, then the queries, keys, values, mask, causal and scoring of a call of attention.
 Seen = Callable[[int, Tensor, Tensor, Tensor, Tensor | None, bool, Score], None]
 
 
 def watched(model: nn.Module, see: Seen) -> nn.Module:
-    """A copy of a model in evaluation, whose attention layers show what they are given, by their numbers."""
+    """A copy of a model in evaluation mode, whose attention layers report their inputs, with their numbers."""
     view = copy.deepcopy(model).eval()
     layers = [each for each in view.modules() if isinstance(each, AttentionLayer)]
     for number, layer in enumerate(layers):

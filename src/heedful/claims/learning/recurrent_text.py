@@ -29,7 +29,7 @@ class RecurrentReader(nn.Module):
 
 
 def width_for(parameters: int, vocabulary: int, layers: int, cell: CellName) -> int:
-    """The width at which a recurrent reader comes nearest to a number of parameters."""
+    """The width for which a recurrent reader comes closest to a number of parameters."""
     gates = 4 if cell == "lstm" else 3
 
     def count(width: int) -> int:

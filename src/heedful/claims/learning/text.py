@@ -1,4 +1,4 @@
-"""Real text that every Python brings along: the language reference, as `help()` shows it, by characters."""
+"""Real text that comes with every Python: the language reference, as `help()` shows it, by characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 HELD_OUT_EVERY = 10
-# Rare characters are all read as the first one.
+# All rare characters are read as the first one.
 MOST_CHARACTERS = 96
 
 
@@ -27,7 +27,7 @@ class ReferenceText:
 
     @property
     def vocabulary_size(self) -> int:
-        """How many characters are told apart."""
+        """How many different characters there are."""
         return len(self.characters)
 
 
@@ -52,7 +52,7 @@ def reference_text() -> ReferenceText:
 
 @cache
 def counted_pairs_loss() -> float:
-    """The held-out loss of counting which character follows which: who does worse has learned nothing of contexts."""
+    """The held-out loss of counting which character follows which: a worse model has learned nothing about context."""
     text = reference_text()
     counts = torch.full((text.vocabulary_size, text.vocabulary_size), 0.1)
     counts.index_put_((text.train[:-1], text.train[1:]), torch.ones(()), accumulate=True)
@@ -78,13 +78,13 @@ def next_token_loss(model: nn.Module, ids_BT: Tensor, smoothing: float = 0.0) ->
 
 
 def shown_loss(loss: float) -> float:
-    """A loss that a chart can show, also of a model whose training has burst."""
+    """A loss that a chart can show, even for a model whose training diverged."""
     return min(loss, 99.0) if math.isfinite(loss) else 99.0
 
 
 @torch.no_grad()
 def held_out_scores(model: nn.Module, length: int) -> tuple[float, float]:
-    """The loss per character of the held-out text, and the share of characters that are guessed right."""
+    """The loss per character of the held-out text, and the share of characters that are predicted right."""
     model.eval()
     ids_BT = held_out_windows(length)
     logits_BTV = torch.cat([model(part[:, :-1]) for part in ids_BT.split(32)])

@@ -1,4 +1,4 @@
-"""Small language models that learn the reference text: trained once for all claims that ask for the same one."""
+"""Small language models that learn the reference text: trained once for all claims that need the same one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LENGTH, ROWS = 64, 16
 
 @dataclass(frozen=True)
 class TextTrial:
-    """A language model, how it learns, and from which seed; `portion` is how many characters it learns from."""
+    """A language model, how it learns, and with which seed; `portion` is how many characters it learns from."""
 
     model: DecoderOnlyConfig
     seed: int
@@ -38,7 +38,7 @@ class TextTrial:
 
 @dataclass(frozen=True)
 class TextResult:
-    """The loss and the share of right guesses on held-out text, and how the training went."""
+    """The loss and the share of right predictions on held-out text, and how the training went."""
 
     loss: float
     accuracy: float
@@ -61,7 +61,7 @@ def small_config(
     scaled_embedding: bool = False,
     tied_output: bool = True,
 ) -> DecoderOnlyConfig:
-    """The settings of a small model of characters: pre-norm, and rotary positions, with which it learns fastest."""
+    """The settings of a small character model: pre-norm, with rotary positions, with which it learns fastest."""
     stack = StackConfig(
         layers,
         "pre",
@@ -87,7 +87,7 @@ def build(trial: TextTrial) -> DecoderOnly:
 
 
 def learn_text(model: nn.Module, trial: TextTrial, seconds: float | None = None) -> Learned:
-    """Let any model of next characters learn as the trial says."""
+    """Train any model of next characters as the trial says."""
     text = reference_text().train[: trial.portion]
 
     def loss(step: int) -> torch.Tensor:
@@ -97,7 +97,7 @@ def learn_text(model: nn.Module, trial: TextTrial, seconds: float | None = None)
 
 
 def result_of(model: nn.Module, trial: TextTrial, learned: Learned) -> TextResult:
-    """What a trained model is worth."""
+    """How good a trained model is."""
     loss, accuracy = held_out_scores(model, trial.length)
     tenth = max(1, len(learned.losses) // 20)
     curve = tuple(
@@ -109,7 +109,7 @@ def result_of(model: nn.Module, trial: TextTrial, learned: Learned) -> TextResul
 
 
 def tried(bench: Workbench, trial: TextTrial) -> TextResult:
-    """The result of a trial, which other claims may have asked for before."""
+    """The result of a trial, which another claim may already have produced."""
 
     def make() -> dict[str, Any]:
         bench.tell(f"a model of text, seed {trial.seed}")
@@ -121,7 +121,7 @@ def tried(bench: Workbench, trial: TextTrial) -> TextResult:
 
 
 def tuned(bench: Workbench, trial: TextTrial) -> TextTrial:
-    """The trial at the rate that suits its model best, by a third of the steps from the pilots' seed."""
+    """The trial at the rate that suits its model best, judging by a third of the steps with the pilots' seed."""
     pilot = replace(trial, seed=PILOT_SEED, steps=trial.steps // 3)
     rate = best_rate(lambda rate: tried(bench, replace(pilot, learning_rate=rate)).train_loss)
     return replace(trial, learning_rate=rate)
@@ -138,5 +138,5 @@ def trained_model(bench: Workbench, trial: TextTrial) -> DecoderOnly:
 
 
 def common_trial(bench: Workbench, seed: int = 1) -> TextTrial:
-    """The model that claims look into which need a trained one."""
+    """The trial whose model serves claims that look into a trained one."""
     return TextTrial(small_config(), seed, bench.choose(300, 400))

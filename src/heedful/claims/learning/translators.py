@@ -1,4 +1,4 @@
-"""Small encoder-decoders that translate the little language: trained once for all claims that ask for the same one."""
+"""Small encoder-decoders that translate the little language: trained once for all claims that need the same one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def held_out_pairs(count: int = 200) -> PairBatch:
 
 @torch.no_grad()
 def translation_scores(model: nn.Module, batch: PairBatch | None = None) -> tuple[float, float]:
-    """The loss per token of unseen sentences, and the share of tokens that are right given those before them."""
+    """The loss per token of unseen sentences, and the share of tokens predicted right given those before them."""
     model.eval()
     batch = batch or held_out_pairs()
     logits_BTV = model(batch.source_BS, batch.input_BT, batch.source_lengths_B)
@@ -71,7 +71,7 @@ def translation_scores(model: nn.Module, batch: PairBatch | None = None) -> tupl
 
 
 def learn_translation(model: nn.Module, trial: TranslationTrial) -> Learned:
-    """Let a model learn from sentences that are drawn anew at each step."""
+    """Train a model on sentences that are drawn anew at each step."""
 
     def loss(step: int) -> Tensor:
         return translation_loss(model, batch_of(draw_sentences(trial.rows, (trial.seed, step))))

@@ -1,1 +1,1 @@
-"""The measurement of each claim, in a file of its name."""
+"""The measurement of each claim, in a file with its name."""

@@ -38,7 +38,7 @@ def lengths_of(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
 
 
 def batches_of(way: str, sentences: Sequence[Sentence], tokens: int, seed: int, epoch: int) -> list[list[int]]:
-    """An epoch of batches of about so many tokens: in random order, or with others of their length."""
+    """An epoch of batches of about this many tokens: in random order, or bucketed by length."""
     lengths = np.array(lengths_of(sentences), np.int32)
     if way == "bucketed by length":
         bucketed = BucketedBatches(lengths[:, 0], lengths[:, 1], tokens, seed)
@@ -49,7 +49,7 @@ def batches_of(way: str, sentences: Sequence[Sentence], tokens: int, seed: int, 
 
 
 def run(way: str, tokens: int, seed: int, seconds: float) -> dict[str, Any]:
-    """A translator that learns for some seconds: real tokens per second, and its loss at the end."""
+    """Train a translator for some seconds: real tokens per second, its loss at the end, and its steps."""
     sentences = draw_sentences(CORPUS, (seed, 7), MOST_CLAUSES)
     torch.manual_seed(seed)
     model = EncoderDecoder(translator_config())
@@ -155,7 +155,7 @@ def _text_speed(bench: Workbench, length: int) -> float:
         steps, rows = 25, 1024 // length
         trial = TextTrial(small_config(length=length), 1, steps, length=length, rows=rows)
         seconds = learn_text(build(trial), trial).seconds
-        first = len(seconds) // 5  # what comes before it warms up
+        first = len(seconds) // 5  # the steps before it warm up
         return (len(seconds) - 1 - first) * rows * length / (seconds[-1] - seconds[first])
 
     return bench.own.value("length", length, make)

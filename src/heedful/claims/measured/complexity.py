@@ -1,4 +1,4 @@
-"""The time of a layer against the length of its sequence: attention, attention in a window, recurrence, convolution."""
+"""The time of a layer by the length of its sequence: attention, attention in a window, recurrence, convolution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.layers.recurrent import RecurrentLayer
 from heedful.settings.attention import AttentionConfig
 
 WIDTH, WINDOW, KERNEL = 64, 32, 7
-# What Table 1 says of each: the power of n in the number of operations.
+# From Table 1: the power of n in each layer's number of operations.
 POWERS = {"self-attention": 2.0, "self-attention in a window": 1.0, "LSTM": 1.0, "convolution": 1.0}
 
 
@@ -37,7 +37,7 @@ def layer_calls() -> dict[str, Callable[[Tensor], Tensor]]:
 
 
 def seconds_at(call: Callable[[Tensor], Tensor], length: int, rows: int, repeats: int) -> float:
-    """The least time of a forward and a backward pass at a length, of several, after one that does not count."""
+    """The least time of several forward and backward passes at a length, after one that does not count."""
     x_BTD = torch.randn(rows, length, WIDTH, requires_grad=True)
     found = []
     for _ in range(repeats + 1):
@@ -48,8 +48,7 @@ def seconds_at(call: Callable[[Tensor], Tensor], length: int, rows: int, repeats
 
 
 def crossing(lengths: Sequence[float], these: Sequence[float], those: Sequence[float]) -> float | None:
-    """The length from which on the first take longer than the second, between two measured ones; None if there is "
-    "none."""
+    """The length from which the first take longer than the second, interpolated; None if there is none."""
     above = [math.log(a / b) for a, b in zip(these, those, strict=True)]
     for place in range(len(above) - 1, 0, -1):
         if above[place] > 0 >= above[place - 1]:
@@ -59,7 +58,7 @@ def crossing(lengths: Sequence[float], these: Sequence[float], those: Sequence[f
 
 
 def judge(exponents: dict[str, float], crossed: float | None, spread: float) -> tuple[Verdict, str]:
-    """It holds if the fitted exponents are nearer to Table 1's than to the other power, and LSTMs wait for each step.
+    """It holds if the fitted exponents are closer to Table 1's than to the other power, and LSTMs wait for each step.
 
     `spread` is how many times longer an LSTM takes for the same number of tokens in long rows than in short ones.
     """

@@ -53,7 +53,7 @@ class Neither(nn.Module):
 
 
 def change_residuals(model: nn.Module, kind: str, width: int) -> None:
-    """Let the blocks of a post-norm model do without a part of what is around their sub-layers."""
+    """Remove the norm, the residual connection, or both, from around the sub-layers of a post-norm model."""
     made: dict[str, Callable[[], nn.Module]] = {
         "residual, no norm": ResidualAlone,
         "norm, no residual": lambda: NormAlone(width),
@@ -68,7 +68,7 @@ def change_residuals(model: nn.Module, kind: str, width: int) -> None:
 
 
 def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
-    """The norm of the gradient of each layer's input at the first weights, from the first layer to the end."""
+    """The norm of the gradient of each layer's input at the initial weights, from the first layer to the end."""
     torch.manual_seed(seed)
     norm = "pre" if kind == "pre-norm" else "post"
     stack = Encoder(WIDTH, StackConfig(layers, norm, 0.0, AttentionConfig(4)), "none", 31)  # type: ignore[arg-type]
@@ -82,12 +82,12 @@ def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
 
 
 def shown_size(value: float) -> float:
-    """A size within what a chart can show; what has overflowed is the largest."""
+    """A size within the range of the charts; one that has overflowed becomes the largest."""
     return min(LARGEST, max(1 / LARGEST, value)) if math.isfinite(value) else LARGEST
 
 
 def first_to_last(gradients: list[float]) -> float:
-    """The gradient that reaches the first layer, in that at the end of the stack."""
+    """The gradient that reaches the first layer, as a multiple of that at the end of the stack."""
     return shown_size(gradients[0] / gradients[-1])
 
 
@@ -102,9 +102,9 @@ def end_of_training(kind: str, layers: int, seed: int, steps: int, rate: float) 
 
 
 def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if deep stacks with both learn, pre and post, and those that lack one or both do not, or learn less.
+    """It holds if deep stacks with both parts, pre and post, learn, and those without one or both learn less.
 
-    `shares` are of the deepest stacks: the gradient that reaches the first layer, in that at the end.
+    `shares` belong to the deepest stacks: the gradient that reaches the first layer, as a multiple of that at the end.
     """
     words = "in the deepest stack the gradient that reaches the first layer is " + ", ".join(
         f"{share:.2g} ({kind})" for kind, share in shares.items()

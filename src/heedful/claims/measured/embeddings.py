@@ -1,4 +1,4 @@
-"""Embeddings times sqrt(d_model), and shared with the output: their norms beside positions, and what each is worth."""
+"""Embeddings times sqrt(d_model), and shared with the output: their norms beside positions, and what each gains."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def norms(width: int, seed: int) -> tuple[float, float, float]:
 
 
 def judge(plain: float, scaled: float, losses: dict[str, list[float]], saved: float) -> tuple[Verdict, str]:
-    """Three parts: scaled embeddings are as long as positions, plain ones are not; they train better; sharing is free.
+    """Three parts: scaled embeddings are about as long as positions, plain ones are not; they train better; sharing is
+    free.
 
-    `plain` and `scaled` are lengths in those of positions, at the greatest width.
+    `plain` and `scaled` are lengths as multiples of the positions' length, at the greatest width.
     """
     ends = {way: mean(found) for way, found in losses.items()}
     words = f"beside positions of length 1, embeddings of the greatest width have a length of {plain:.2f}, and "
@@ -61,7 +62,7 @@ def judge(plain: float, scaled: float, losses: dict[str, list[float]], saved: fl
 
 
 def measure(bench: Workbench) -> Evidence:
-    """Lengths at the first weights, and translators of each kind."""
+    """Lengths at the initial weights, and translators of each kind."""
     rows = [[norms(width, seed) for width in WIDTHS] for seed in (1, 2, 3)]
     steps = bench.choose(150, 300)
     rates = {way: _rate(bench, way, steps // 3) for way in WAYS}

@@ -1,4 +1,4 @@
-"""Encoder-only, decoder-only and encoder-decoder, of the same blocks, on three tasks; and the wrong mask."""
+"""Encoder-only, decoder-only and encoder-decoder models of the same blocks, on three tasks; and the wrong mask."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ from heedful.settings.stack import StackConfig
 
 FAMILIES = ("encoder-only", "decoder-only", "encoder-decoder")
 TASKS = ("classify", "continue", "reverse")
-# The family that each task is usually given to.
+# The usual family for each task.
 MEANT = {"classify": "encoder-only", "continue": "decoder-only", "reverse": "encoder-decoder"}
 TOKENS, LENGTH, PERIOD, CLASSES = 8, 10, 3, 3
-# Ids after the tokens: what begins a row, hides a token, and ends a question.
+# Ids after those of the tokens: one begins a row, one hides a token, one ends a question.
 CLASS, MASK, SEPARATOR = TOKENS, TOKENS + 1, TOKENS + 2
 VOCABULARY, WIDTH, ROWS, POSITIONS = TOKENS + 3, 48, 32, "sinusoidal"
 
 
 def draw(task: str, rows: int, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Questions B T and answers B A: the commonest of three tokens, the next token of a repeated pattern, the "
-    "reverse."""
+    """Questions B T and answers B A: the commonest of three tokens, a repeated pattern's next token, the reverse."""
     generator = torch.Generator().manual_seed(seed[0] * 1_000_003 + seed[1])
     ids_BT = torch.randint(0, TOKENS, (rows, LENGTH), generator=generator)
     if task == "classify":
         counts = torch.stack([(ids_BT == each).sum(1) for each in range(CLASSES)], 1)
-        # A tie goes to the lowest of them.
+        # A tie goes to the lowest token.
         return ids_BT, counts.argmax(1, keepdim=True)
     if task == "continue":
         rows_BT = ids_BT[:, :PERIOD].repeat(1, LENGTH)[:, : LENGTH + 1]
@@ -48,7 +47,7 @@ def draw(task: str, rows: int, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
 
 
 def answers(model: nn.Module, ids_BT: Tensor, answer_BA: Tensor) -> Tensor:
-    """The logits B A V of the answers, as each family gives them; none of them is shown what it is to say."""
+    """The logits B A V of the answers, as each family gives them; none is shown the token that it is to predict."""
     B, A = answer_BA.shape
     if isinstance(model, EncoderOnly):
         asked = torch.cat([ids_BT, torch.full((B, A), MASK)], 1)
@@ -88,7 +87,7 @@ class Masked(nn.Module):
 
 
 def class_at_the_front(model: nn.Module, ids_BT: Tensor) -> Tensor:
-    """The logits of a class token that stands before the text, as BERT's does."""
+    """The logits of a class token before the text, as in BERT."""
     return model(torch.cat([torch.full((len(ids_BT), 1), CLASS), ids_BT], 1))[:, :1]
 
 
@@ -109,14 +108,14 @@ def train_and_score(
 
 @torch.no_grad()
 def left_to_itself(model: nn.Module, seed: int) -> float:
-    """How often the first token of an answer is right when nothing of the answer is shown yet."""
+    """How often the first token of an answer is right when none of the answer is shown."""
     ids_BT, answer_BA = draw("reverse", 400, (seed, 0))
     asked = torch.cat([ids_BT, torch.full((len(ids_BT), 1), SEPARATOR)], 1)
     return float((model(asked)[:, -1].argmax(-1) == answer_BA[:, 0]).float().mean())
 
 
 def judge(right: dict[str, dict[str, float]], wrong: dict[str, float]) -> tuple[Verdict, str]:
-    """It holds if each task's own family is within 2 points of the best one, and the wrong masks fail."""
+    """It holds if each task's usual family is within 2 points of the best, and the wrong masks fail."""
     words = "; ".join(
         f"{task}: " + ", ".join(f"{right[family][task]:.0%} ({family})" for family in FAMILIES) for task in TASKS
     )

@@ -1,4 +1,4 @@
-"""Whether the feed-forward network works at each position by itself, and what its inner width is worth."""
+"""Whether the feed-forward network works at each position separately, and what its inner width gains."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FACTORS = (1, 2, 4, 8)
 
 @torch.no_grad()
 def shuffle_error(network: nn.Module, x_BTD: Tensor, order_T: Tensor) -> float:
-    """How far shuffling before is from shuffling after, relative to the output."""
+    """The difference between shuffling before and shuffling after, relative to the output."""
     after = network(x_BTD)[:, order_T]
     return float((network(x_BTD[:, order_T]) - after).norm() / after.norm())
 
 
 def reached_positions(network: nn.Module, x_1TD: Tensor) -> int:
-    """How many positions of the output change where one position of the input does, at most."""
+    """The most positions of the output that change when one position of the input does."""
     most = 0
     with torch.no_grad():
         plain = network(x_1TD)

@@ -1,4 +1,4 @@
-"""What the heads of a trained translator do: look at a fixed distance, align words, or rest on delimiters."""
+"""What the heads of a trained translator do: look a fixed distance away, align words, or rest on delimiters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from heedful.claims.workbench import Workbench
 from heedful.layers.multi_head_attention import AttentionHeads
 from heedful.models.encoder_decoder import EncoderDecoder
 
-# A head has a role if it spends at least so much of its attention on it.
+# A head has a role if it spends at least this share of its attention on it.
 SHARE = 0.5
 FARTHEST = 4
 KINDS = ("encoder", "decoder", "cross")
@@ -40,7 +40,7 @@ class Role:
 
     @property
     def name(self) -> str:
-        """The role that it has, if it has one."""
+        """The head's role, if it has one."""
         shares = {"aligns words": self.aligned, "positional": self.positional, "delimiters": self.delimiters}
         best = max(shares, key=lambda each: shares[each])
         return best if shares[best] >= SHARE else "none of these"
@@ -91,7 +91,7 @@ def without_head(model: EncoderDecoder, kind: str, layer: int, head: int) -> Enc
 
 
 def judge(roles: list[str], losses: list[float], accuracy: float) -> tuple[Verdict, str]:
-    """It holds if at least two roles are found, and the heads differ in what is lost without them."""
+    """It holds if two roles are found and the heads differ in what is lost without them, or if all three are found."""
     words = (
         f"of {len(roles)} heads {roles.count('positional')} look at one distance, {roles.count('aligns words')} at the "
     )
@@ -151,7 +151,7 @@ def _heads(bench: Workbench, trial: TranslationTrial) -> list[dict[str, Any]]:
     """Every head of a model: its role, and the loss that is added without it."""
     model, batch = trained_translator(bench, trial), held_out_pairs()
     layers = weights_of_layers(model, batch.source_BS, batch.input_BT, batch.source_lengths_B)
-    # The encoder's come first; then each block of the decoder attends to itself and to the encoder.
+    # The encoder's layers come first; then each decoder block has self-attention and cross-attention.
     encoder = len(model.encoder)
     found = []
     plain, _ = translation_scores(model, batch)

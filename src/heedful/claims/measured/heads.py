@@ -15,7 +15,7 @@ KEY_WIDTHS = (2, 4, 8, WIDTH // KEY_HEADS)
 
 
 def judge(by_heads: dict[int, list[float]], by_width: dict[int, list[float]]) -> tuple[Verdict, str]:
-    """Three parts: one head is worse than the best, the most heads too, and the narrowest keys hurt."""
+    """Three parts: one head is worse than the best number, so are the most heads, and the narrowest keys hurt."""
     best = min(by_heads, key=lambda count: mean(by_heads[count]))
     several = best > 1 and clearly_below(by_heads[best], by_heads[1])
     too_many = best < max(by_heads) and clearly_below(by_heads[best], by_heads[max(by_heads)])
@@ -34,7 +34,7 @@ def judge(by_heads: dict[int, list[float]], by_width: dict[int, list[float]]) ->
 
 
 def measure(bench: Workbench) -> Evidence:
-    """Models of text that differ in their heads alone."""
+    """Models of text that differ only in their heads."""
     steps = bench.choose(100, 400)
 
     def losses(attention: AttentionConfig) -> list[float]:

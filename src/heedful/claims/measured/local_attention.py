@@ -26,7 +26,7 @@ LENGTH, DISTANCE, TIMED_WINDOW = 128, 32, 32
 
 
 def set_window(model: DecoderOnly, window: int | None) -> DecoderOnly:
-    """Let all layers of a model see only positions fewer than so many away."""
+    """Limit all layers of a model to positions fewer than `window` away."""
     for block in model.blocks:
         block.attention.window = window
     return model
@@ -49,7 +49,7 @@ def recalled(window: int | None, seed: int, steps: int) -> float:
 
 
 def times_at(lengths: tuple[int, ...], repeats: int) -> dict[str, list[float]]:
-    """Seconds of a layer at each length: full, a window as a mask, and a window in blocks."""
+    """Seconds that a layer takes at each length: full, a window as a mask, and a window in blocks."""
     torch.manual_seed(1)
     full, masked = SelfAttention(64, AttentionConfig(4)), SelfAttention(64, AttentionConfig(4), window=TIMED_WINDOW)
     calls: dict[str, Callable[[Tensor], Tensor]] = {
@@ -63,7 +63,7 @@ def times_at(lengths: tuple[int, ...], repeats: int) -> dict[str, list[float]]:
 def judge(losses: dict[int, list[float]], recall: dict[int, float], faster: float) -> tuple[Verdict, str]:
     """Windows cost little on text, cannot see beyond their reach, and save time on long sequences.
 
-    Keys are windows; the greatest is the whole sequence.
+    The dicts' keys are windows; the greatest is the whole sequence.
     """
     full, least = max(losses), min(losses)
     ends = {window: mean(found) for window, found in losses.items()}

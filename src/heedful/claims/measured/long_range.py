@@ -20,7 +20,7 @@ from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.settings.stack import StackConfig
 
 KINDS = ("Transformer", "LSTM", "GRU")
-# The token to be recalled is one of these; all others only fill the way, and the last one asks for it.
+# The token to be recalled is one of the answers; the fillers only take up the distance, and ASK asks for it.
 ANSWERS, FILLERS = 10, 10
 ASK = ANSWERS + FILLERS
 VOCABULARY = ASK + 1
@@ -28,7 +28,7 @@ WIDTH, LAYERS, ROWS, PILOT_DISTANCE = 48, 2, 16, 32
 
 
 def recall_rows(distance: int, rows: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Rows that begin with a token to be recalled, go on with fillers, and ask for it that many tokens later."""
+    """Rows that begin with a token to be recalled, continue with fillers, and ask for it that many tokens later."""
     generator = torch.Generator().manual_seed(sum(part * 1_000_003**place for place, part in enumerate(seed)))
     answers_B = torch.randint(0, ANSWERS, (rows,), generator=generator)
     fillers = torch.randint(ANSWERS, ASK, (rows, distance - 1), generator=generator)
@@ -36,14 +36,14 @@ def recall_rows(distance: int, rows: int, seed: tuple[int, ...]) -> tuple[Tensor
 
 
 def far_gradient(hidden: Callable[[Tensor], Tensor], x_BTD: Tensor) -> float:
-    """The gradient from the last output to the first input, in that to the last input."""
+    """The gradient from the last output to the first input, as a multiple of that to the last input."""
     x_BTD = x_BTD.detach().requires_grad_()
     (slope,) = torch.autograd.grad(hidden(x_BTD)[:, -1].sum(), x_BTD)
     return float(slope[:, 0].norm() / slope[:, -1].norm().clamp(min=1e-30))
 
 
 def new_model(kind: str, distance: int, seed: int) -> nn.Module:
-    """A model of each kind, of about as many parameters."""
+    """A model of a kind; all kinds have about the same number of parameters."""
     torch.manual_seed(seed)
     stack = StackConfig(LAYERS, "pre", 0.0, AttentionConfig(4))
     config = DecoderOnlyConfig(VOCABULARY, WIDTH, distance + 1, "rotary", stack=stack)
@@ -56,7 +56,7 @@ def new_model(kind: str, distance: int, seed: int) -> nn.Module:
 
 
 def run(kind: str, distance: int, seed: int, steps: int, rate: float) -> dict[str, float]:
-    """How well a model recalls after training at a distance, and its gradient to the far token before training."""
+    """How well a model recalls after training at a distance, and its gradient to the far token before that."""
     model = new_model(kind, distance, seed)
     ids_BT, _ = recall_rows(distance, ROWS, (seed, 0))
     if isinstance(model, DecoderOnly):
@@ -80,7 +80,7 @@ def run(kind: str, distance: int, seed: int, steps: int, rate: float) -> dict[st
 
 
 def reach(distances: tuple[int, ...], right: list[float]) -> int:
-    """The greatest distance up to which nine in ten are recalled; 0 if there is none."""
+    """The greatest distance up to which nine in ten tokens are recalled; 0 if there is none."""
     found = 0
     for distance, share in zip(distances, right, strict=True):
         if share < 0.9:

@@ -23,7 +23,7 @@ PREFIXES = (7, 19, 37, 59)
 
 
 class Unmasked(nn.Module):
-    """A language model whose positions see each other, and so the characters that they shall predict."""
+    """A language model whose positions all see each other, and so the characters that they should predict."""
 
     def __init__(self, model: DecoderOnly) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Unmasked(nn.Module):
 
 
 def gradients_by_side(stack: Encoder, x_1TD: Tensor, *, causal: bool) -> tuple[float, float]:
-    """The largest gradient of any output to a later input, and the smallest over outputs of that to earlier ones."""
+    """The largest gradient of any output to a later input, and the least, over outputs, of the largest to the rest."""
     x_1TD = x_1TD.detach().requires_grad_()
     output_1TD = stack(x_1TD, causal=causal)
     future, past = 0.0, math.inf
@@ -50,13 +50,13 @@ def gradients_by_side(stack: Encoder, x_1TD: Tensor, *, causal: bool) -> tuple[f
 
 @torch.no_grad()
 def honest_loss(model: nn.Module, ids_BT: Tensor) -> float:
-    """The loss of a character when only those before it are given to the model."""
+    """The loss of a character when the model is given only those before it."""
     losses = [F.cross_entropy(model(ids_BT[:, :length])[:, -1], ids_BT[:, length]) for length in PREFIXES]
     return shown_loss(float(torch.stack(losses).mean()))
 
 
 def judge(future: list[float], open_future: list[float], honest: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if no gradient at all reaches the future with the mask, and a model without it is of no use."""
+    """It holds if no gradient at all reaches the future with the mask, and a model without it is worse."""
     if any(future):
         return "does not hold at this size", f"with the mask a gradient of {max(future):.2g} reaches a later input"
     words = "with the mask every gradient to a later input is exactly 0, without it they are not; a model without it "

@@ -1,4 +1,4 @@
-"""What GPT's next token, BERT's masks and XLNet's two streams can fill, after the same time of training on text."""
+"""What GPT's next token, BERT's masks and XLNet's two streams can fill in, after the same training time on text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MASKED_SHARE, HOLE, EVALUATED = 0.15, LENGTH // 2, 256
 
 
 def new_model(kind: str, seed: int) -> nn.Module:
-    """A model of about the same size of each kind; BERT's vocabulary has a mask at its end."""
+    """A model of a kind, all of about the same size; BERT's vocabulary has a mask at its end."""
     torch.manual_seed(seed)
     config, vocabulary = small_config(), reference_text().vocabulary_size
     if kind == "GPT":
@@ -57,7 +57,7 @@ def masked_loss(model: nn.Module, ids_BT: Tensor, seed: tuple[int, ...]) -> Tens
 
 
 def ordered_loss(model: XLNet, ids_BX: Tensor, seed: tuple[int, ...]) -> Tensor:
-    """The loss of all characters, each row read in an order of its own, half of them from left to right."""
+    """The loss of all characters, each row read in its own order, about half of them from left to right."""
     B, X = ids_BX.shape
     T = X - 1
     ranks_BX = torch.from_numpy(np.stack([draw_ranks(T, 0.5, (*seed, row)) for row in range(B)]))
@@ -68,7 +68,7 @@ def ordered_loss(model: XLNet, ids_BX: Tensor, seed: tuple[int, ...]) -> Tensor:
 
 
 def train(kind: str, seed: int, seconds: float, rate: float) -> tuple[nn.Module, float]:
-    """A model that has learned for some seconds, and its training loss at the end."""
+    """A model trained for some seconds, and its training loss at the end."""
     model, text = new_model(kind, seed), reference_text().train
 
     def loss(step: int) -> Tensor:
@@ -82,7 +82,7 @@ def train(kind: str, seed: int, seconds: float, rate: float) -> tuple[nn.Module,
 
 
 def at_the_end(model: nn.Module, ids_BT: Tensor) -> Tensor:
-    """Logits of the last character of a row, from those before it."""
+    """Logits for the last character of a row, from those before it."""
     if isinstance(model, XLNet):
         return model.output(model.hidden(ids_BT[:, :-1]))[:, -1]
     if isinstance(model, EncoderOnly):
@@ -93,7 +93,7 @@ def at_the_end(model: nn.Module, ids_BT: Tensor) -> Tensor:
 
 
 def in_the_hole(model: nn.Module, ids_BT: Tensor) -> Tensor:
-    """Logits of the character in the middle of a row, from all that the model can make use of."""
+    """Logits for the character in the middle of a row, from everything that the model can use."""
     if isinstance(model, XLNet):
         B, T = ids_BT.shape
         seen_BTT = torch.ones(B, T, T, dtype=torch.bool)
@@ -107,7 +107,7 @@ def in_the_hole(model: nn.Module, ids_BT: Tensor) -> Tensor:
 
 
 def by_trying_all(model: nn.Module, ids_BT: Tensor) -> Tensor:
-    """Logits of the character in the middle from a model of next characters: how likely each makes all that follows."""
+    """Logits for the middle character from a model of next characters: how likely each makes everything after it."""
     found = []
     for row in ids_BT:
         tried_VT = row.repeat(reference_text().vocabulary_size, 1)
@@ -119,7 +119,7 @@ def by_trying_all(model: nn.Module, ids_BT: Tensor) -> Tensor:
 
 @torch.no_grad()
 def scores(model: nn.Module, kind: str) -> dict[str, float]:
-    """The loss at the end of a text, and of a hole in its middle."""
+    """The loss for the end of a text, and for a hole in its middle."""
     ids_BT = windows(reference_text().held_out, EVALUATED, LENGTH, (0, 0))
     found = {
         "at the end": F.cross_entropy(at_the_end(model, ids_BT), ids_BT[:, -1]),
@@ -132,7 +132,7 @@ def scores(model: nn.Module, kind: str) -> dict[str, float]:
 
 
 def judge(found: dict[str, dict[str, list[float]]]) -> tuple[Verdict, str]:
-    """GPT is best at the end, BERT and XLNet fill a hole better than GPT from its left, and XLNet does both."""
+    """GPT is best at the end, BERT and XLNet fill a hole better than GPT does from its left, and XLNet does both."""
     ends = {kind: {place: mean(values) for place, values in places.items()} for kind, places in found.items()}
     words = "; ".join(
         f"{kind}: " + ", ".join(f"{value:.2f} {place}" for place, value in places.items())

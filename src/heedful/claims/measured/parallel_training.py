@@ -31,7 +31,7 @@ def loss_at(losses: list[float], places: list[float], wanted: list[float]) -> li
 
 
 def run(kind: str, seed: int, seconds: float, rate: float) -> dict[str, Any]:
-    """A model that learns for some seconds: its losses, times, speed, and worth at the end."""
+    """Train a model for some seconds: its losses, times and speed, and its held-out loss at the end."""
     trial = TextTrial(small_config(length=LENGTH), seed, 100_000, rate, length=LENGTH, rows=ROWS)
     model: torch.nn.Module = build(trial)
     parameters = sum(each.numel() for each in model.parameters())

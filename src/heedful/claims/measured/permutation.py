@@ -17,13 +17,13 @@ from heedful.settings.stack import StackConfig
 
 SCHEMES = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative_buckets")
 VOCABULARY, LENGTH, ROWS = 17, 13, 32
-# What rounding alone can do in single precision, through a few layers.
+# The most that rounding alone can do in single precision, through a few layers.
 ROUNDING = 1e-5
 
 
 @torch.no_grad()
 def equivariance_error(stack: Encoder, x_BTD: Tensor, order_T: Tensor) -> float:
-    """How far f(permuted x) is from permuted f(x), relative to the size of f(x)."""
+    """The distance from f(permuted x) to permuted f(x), relative to the size of f(x)."""
     plain_BTD, permuted_BTD = stack(x_BTD), stack(x_BTD[:, order_T])
     return float((permuted_BTD - plain_BTD[:, order_T]).norm() / plain_BTD.norm())
 
@@ -36,7 +36,7 @@ def left_neighbours(seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 
 
 def learned_accuracy(scheme: str, seed: int, steps: int) -> float:
-    """How many left neighbours a model finds after some steps."""
+    """The share of left neighbours that a model finds after some steps."""
     torch.manual_seed(seed)
     stack = StackConfig(2, "pre", 0.0, AttentionConfig(4))
     model = EncoderOnly(
@@ -54,7 +54,7 @@ def learned_accuracy(scheme: str, seed: int, steps: int) -> float:
 
 
 def judge(errors: dict[str, list[float]], accuracy: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if only a stack without positions is equivariant, and such a one cannot learn the order."""
+    """It holds if only a stack without positions is equivariant, and such a stack cannot learn the order."""
     with_positions = [scheme for scheme in errors if scheme != "none"]
     none, broken = max(errors["none"]), min(min(errors[scheme]) for scheme in with_positions)
     words = f"without positions a permutation moves the outputs and changes them by {none:.1e}, which is rounding; "

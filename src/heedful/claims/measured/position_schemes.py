@@ -1,4 +1,4 @@
-"""The same model with every position scheme: its loss, and its loss on longer text than it was trained on."""
+"""The same model with every position scheme: its loss, and its loss on text longer than in training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAR = 0.03
 
 
 def losses_at_lengths(model: DecoderOnly) -> list[float]:
-    """The held-out loss at each multiple of the length of the training; positions are resized as the scheme does it."""
+    """The held-out loss at each multiple of the training length; each scheme resizes its positions in its own way."""
     found = []
     for factor in FACTORS:
         resized = copy.deepcopy(model)
@@ -48,14 +48,14 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
 
 
 def measure(bench: Workbench) -> Evidence:
-    """Models that differ in nothing else."""
+    """Models that differ only in their positions."""
     steps = bench.choose(350, 400)
     schemes = bench.choose(("sinusoidal", "learned", "alibi"), SCHEMES)
     losses: dict[str, list[list[float]]] = {}
     for scheme in schemes:
         rows = []
         for seed in bench.seeds:
-            # Sinusoids are as large as embeddings that are scaled: those are the paper's.
+            # Sinusoids are as large as scaled embeddings, which the paper uses.
             config = small_config(positions=scheme, scaled_embedding=True)
             model = trained_model(bench, TextTrial(config, seed, steps, 0.004))
             rows.append(losses_at_lengths(model))

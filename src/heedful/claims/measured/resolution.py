@@ -1,4 +1,4 @@
-"""A vision model used at another resolution than it was trained at: its positions interpolated, cut or tiled, tuned."""
+"""A vision model at a resolution other than in training: its positions interpolated, cut or tiled, or tuned."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ WAYS = ("interpolated", "cropped or tiled", "interpolated, then fine-tuned")
 
 
 def dots(count: int, size: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Images N 1 S S of noise with a bright dot, whose class is the quarter that its middle lies in.
+    """Images N 1 S S of noise with a bright dot; the class is the quarter in which its middle lies.
 
-    A quarter is at least one patch at every size, so that the positions of patches tell it.
+    A quarter is at least one patch at every size, so that the patches' positions reveal it.
     """
     random = np.random.default_rng(seed)
     images = random.integers(0, 60, (count, 1, size, size)).astype(np.uint8)
@@ -49,13 +49,13 @@ def cropped_or_tiled(table: Tensor, grid: Sequence[int]) -> Tensor:
 
 @torch.no_grad()
 def accuracy(model: Vision, size: int) -> float:
-    """The share of unseen images of a size that are put into the right class."""
+    """The share of unseen images of a size that are classified correctly."""
     pixels, classes = dots(400, size, (0, size))
     return float((model(normalise(pixels, model.config.pixels)).argmax(-1) == classes).float().mean())
 
 
 def train_on(model: Vision, size: int, seed: int, course: Course) -> None:
-    """Let a model learn from images of a size."""
+    """Train a model on images of a size."""
 
     def loss(step: int) -> Tensor:
         pixels, classes = dots(32, size, (seed, step, size))
@@ -65,7 +65,7 @@ def train_on(model: Vision, size: int, seed: int, course: Course) -> None:
 
 
 def judge(found: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if interpolated positions keep most of the accuracy where the control loses it; rows are by factor."""
+    """It holds if interpolated positions keep most of the accuracy and the control loses it; rows are by factor."""
     at_home = found["interpolated"][FACTORS.index(1.0)]
     others = [place for place, factor in enumerate(FACTORS) if factor != 1.0]
     worst, control = (min(found[way][place] for place in others) for way in WAYS[:2])
@@ -82,7 +82,7 @@ def judge(found: dict[str, list[float]]) -> tuple[Verdict, str]:
 
 
 def measure(bench: Workbench) -> Evidence:
-    """One model per seed, at all sizes and ways."""
+    """One model per seed, at all sizes and in all ways."""
     steps = bench.choose(250, 500)
     rows = [bench.own.value("sizes", [seed, steps], partial(_run, bench, seed, steps)) for seed in bench.seeds]
     means = {way: [mean(column) for column in zip(*(row[way] for row in rows), strict=True)] for way in WAYS}

@@ -1,4 +1,4 @@
-"""Whether large scores stop the softmax from passing gradients on: its Jacobian, and training without the factor."""
+"""Whether large scores keep the softmax from passing gradients on: its Jacobian, and training without the factor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = 64
 
 def jacobian_norm(scores_NS: Tensor) -> Tensor:
     """The Frobenius norm of diag(p) - p p^T, the Jacobian of the softmax p, for each row of scores."""
-    p_NS = scores_NS.double().softmax(-1)  # the terms below cancel each other where one key takes it all
+    p_NS = scores_NS.double().softmax(-1)  # the terms below cancel where one key takes everything
     # |diag(p) - p p^T|^2 = sum of p_i^2 - 2 sum of p_i^3 + (sum of p_i^2)^2.
     squares_N = p_NS.square().sum(-1)
     return (squares_N - 2 * p_NS.pow(3).sum(-1) + squares_N.square()).clamp(min=0).sqrt()
@@ -52,7 +52,7 @@ def judge(plain: list[float], scaled: list[float], losses: dict[str, list[float]
 
 
 def measure(bench: Workbench) -> Evidence:
-    """Random scores, and models of one wide head."""
+    """Random scores, and models with one wide head."""
     norms = [[sampled_norms(width, seed) for width in WIDTHS] for seed in (1, 2, 3)]
     plain, scaled = ([[pair[kind] for pair in row] for row in norms] for kind in (0, 1))
     key_width, steps = 256, bench.choose(300, 400)

@@ -41,7 +41,7 @@ def kept_bytes(compute: Callable[[], Tensor]) -> int:
 
 
 def seconds_of(compute: Callable[[], Tensor], repeats: int = 5) -> float:
-    """The least time of a forward and a backward pass, of several."""
+    """The least time of several forward and backward passes, after one that does not count."""
     found = []
     for _ in range(repeats + 1):
         began = seconds_now()
@@ -51,7 +51,7 @@ def seconds_of(compute: Callable[[], Tensor], repeats: int = 5) -> float:
 
 
 def score_functions(width: int) -> dict[str, Callable[[], Tensor]]:
-    """What computes the scores of each kind, on random queries and keys."""
+    """Functions that compute the scores of each kind, on random queries and keys."""
     torch.manual_seed(width)
     query, key = (torch.randn(ROWS, HEADS, LENGTH, width, requires_grad=True) for _ in range(2))
     vector_HK = torch.randn(HEADS, width, requires_grad=True)

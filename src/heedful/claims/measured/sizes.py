@@ -8,7 +8,7 @@ from heedful.claims.learning.text_trials import TextResult, TextTrial, small_con
 from heedful.claims.workbench import Workbench
 from heedful.settings.decoder_only import DecoderOnlyConfig
 
-# Few characters, which are read many times: here there is something to overfit, as in 12 hours of the paper's training.
+# Few characters, read many times: this leaves something to overfit, as in 12 hours of the paper's training.
 PORTION = 20_000
 NEAR = 0.03
 
@@ -19,7 +19,7 @@ SMALLER, LARGER = ("1 layer", "width 32", "inner 64"), ("4 layers", "width 128",
 def judge(
     sizes: dict[str, list[float]], dropout: list[list[float]], smoothing: list[list[float]], learned: list[list[float]]
 ) -> tuple[Verdict, str]:
-    """Four parts: losses by size; and losses (errors, for smoothing) of the plain model and of the other one."""
+    """Four parts: losses by size; and losses (errors, for smoothing) of the plain and of the changed model."""
     means = {name: mean(found) for name, found in sizes.items()}
     bigger = max(means[name] for name in LARGER) < means["base"] < min(means[name] for name in SMALLER)
     dropped, smoothed = clearly_below(dropout[1], dropout[0]), clearly_below(smoothing[1], smoothing[0])

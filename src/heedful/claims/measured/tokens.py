@@ -1,4 +1,4 @@
-"""Tokens of any kind on the same blocks: characters, words, pixels and patches; and what the size of a patch costs."""
+"""Tokens of any kind on the same blocks: characters, words, pixels and patches; and the cost of patch sizes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ STACK = StackConfig(2, "pre", 0.0, AttentionConfig(4))
 
 @cache
 def shapes(count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Images N 3 H W of six shapes, and which each shows."""
+    """Images N 3 H W of six shapes, and which shape each shows."""
     images, classes = draw_shapes(count, seed, SIZE)
     return torch.from_numpy(images).movedim(-1, 1), torch.from_numpy(classes)
 
 
 @cache
 def topic_ids(kind: str) -> tuple[list[Tensor], int]:
-    """The longest help texts as ids of words or of characters, and the number of ids; what is rare is 0."""
+    """The longest help texts as ids of words or of characters, and the number of ids; rare ones are 0."""
     longest = sorted(topics.values(), key=len)[-TOPICS:]
     texts: list[Any] = [text.split() for text in longest] if kind == "words" else longest
     counts: dict[str, int] = {}
@@ -50,7 +50,7 @@ def topic_ids(kind: str) -> tuple[list[Tensor], int]:
 
 
 def snippets(kind: str, rows: int, seed: tuple[int, ...], unseen: bool) -> tuple[Tensor, Tensor]:
-    """Snippets of topics, and which topic each is of; the last fifth of each topic is unseen in training."""
+    """Snippets of topics, and the topic of each; the last fifth of each topic is unseen in training."""
     random, (texts, _), length = np.random.default_rng(seed), topic_ids(kind), SNIPPET[kind]
     classes = random.integers(TOPICS, size=rows)
     found = []
@@ -64,13 +64,13 @@ def snippets(kind: str, rows: int, seed: tuple[int, ...], unseen: bool) -> tuple
 
 
 def image_model(patch: int, seed: int) -> Vision:
-    """A vision model with patches of some pixels on a side."""
+    """A vision model with square patches of `patch` pixels on a side."""
     torch.manual_seed(seed)
     return Vision(VisionConfig((SIZE, SIZE), (patch, patch), 3, len(SHAPES), WIDTH, "mean", stack=STACK))
 
 
 def image_run(patch: int, seed: int, steps: int) -> dict[str, float]:
-    """How many unseen images are named right after training, and the time of a step."""
+    """The share of unseen images classified correctly after training, and the time of a step."""
     model = image_model(patch, seed)
     pixels, classes = shapes(IMAGES, seed)
 
@@ -84,7 +84,7 @@ def image_run(patch: int, seed: int, steps: int) -> dict[str, float]:
 
 
 def text_run(kind: str, seed: int, steps: int) -> dict[str, float]:
-    """How many unseen snippets are put to the right topic after training, and the time of a step."""
+    """The share of unseen snippets assigned to the right topic after training, and the time of a step."""
     torch.manual_seed(seed)
     vocabulary = topic_ids(kind)[1]
     model = EncoderOnly(
@@ -106,7 +106,7 @@ def _scored(model: nn.Module, inputs: Tensor, answers: Tensor, seconds: list[flo
 
 
 def judge(right: dict[str, float], chance: float, power: float, finer_is_better: bool) -> tuple[Verdict, str]:
-    """It holds if every kind of token is learned far beyond chance, and finer patches cost more and are better."""
+    """It holds if every kind of token is learned well beyond chance, and finer patches cost more and are better."""
     words = "right answers: " + ", ".join(f"{share:.0%} ({name})" for name, share in right.items())
     words += f", where guessing gives {chance:.0%}; the time of a step grows as the number of patches to the power "
     words += f"{power:.2f}"
@@ -117,7 +117,7 @@ def judge(right: dict[str, float], chance: float, power: float, finer_is_better:
 
 
 def measure(bench: Workbench) -> Evidence:
-    """Classifiers of images and of text, of the same two blocks."""
+    """Classifiers of images and of text, with the same two blocks."""
     patches = bench.choose((2, 4, 8), (1, 2, 4, 8))
     steps = bench.choose(300, 1200)
     images = {patch: [_kept(bench, patch, seed, steps) for seed in bench.seeds] for patch in patches}

@@ -1,4 +1,4 @@
-"""The variance of query times key: of random vectors, and of a trained model's own."""
+"""The variance of query times key: for random vectors, and for those of a trained model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def product_variance(query_NK: Tensor, key_NK: Tensor) -> float:
 
 
 def standardised(x_NK: Tensor) -> Tensor:
-    """Vectors whose components each have a mean of 0 and a variance of 1 over all of them."""
+    """Vectors whose components each have a mean of 0 and a variance of 1 over all vectors."""
     return (x_NK - x_NK.mean(0)) / x_NK.std(0).clamp(min=1e-12)
 
 
@@ -31,7 +31,7 @@ def head_variances(query_NK: Tensor, key_NK: Tensor) -> tuple[float, float]:
 
 
 def judge(exponent: float, scaled: list[float], trained: list[float]) -> tuple[Verdict, str]:
-    """It holds if the samples follow the law, and in part if a trained model's vectors are far from it."""
+    """It holds if the samples follow the law, but only in part if a trained model's vectors are far from it."""
     words = f"the variance grows as d_k to the power {exponent:.3f}, and scaled it stays within {min(scaled):.2f} to "
     words += f"{max(scaled):.2f}; the trained model's components, brought to unit variance, give {mean(trained):.2f} "
     words += "times d_k on average, because they are not independent of each other"

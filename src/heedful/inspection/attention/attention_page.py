@@ -1,4 +1,4 @@
-"""The attention page: one file with its style, its program and its data, which asks nothing of any network."""
+"""The attention page: one file with its style, its program and its data, which needs no network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def attention_page(document: dict[str, Any]) -> str:
 
 
 def notebook_frame(page: str) -> str:
-    """A page as a cell of a notebook shows it: in a frame that can reach nothing outside of it."""
+    """A page for a notebook cell: in a frame that can reach nothing outside itself."""
     return (
         f'<iframe title="Attention" sandbox="allow-scripts" srcdoc="{html.escape(page)}" '
         'style="width:100%;height:760px;border:0"></iframe>'

@@ -1,4 +1,4 @@
-"""How sharply a model attends: the entropy of its attention weights, beside the largest that it could be."""
+"""How sharply a model attends: the entropy of its attention weights, relative to its largest possible value."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @torch.inference_mode()
 def attention_entropy(model: Model, read: Callable[[Model], Iterator[None]]) -> dict[str, list[float]]:
-    """For each kind of attention the entropy of each layer, from 0 (all on one token) to 1 (the same on all).
+    """For each kind of attention, the entropy of each layer, from 0 (all on one token) to 1 (the same on all).
 
-    `read` lets a model read some examples, one after the other; it is given a view of the model that records.
+    `read` makes a model read some examples, one after the other; it gets a view of the model that records.
     """
     view, _ = recording_view(model)
     recorders = recorders_by_kind(view)
@@ -36,6 +36,6 @@ def _share(entropy: Tensor, largest: Tensor) -> float:
 
 
 def entropy_and_largest(weights_BHTS: Tensor) -> Tensor:
-    """The entropy summed over all queries, and what it would be if each attended equally to all that it sees."""
+    """The entropy summed over all queries, and what it would be if each attended equally to every key it sees."""
     entropy = torch.special.entr(weights_BHTS).sum()
     return torch.stack([entropy, (weights_BHTS > 0).sum(-1).log().sum()])

@@ -1,4 +1,4 @@
-"""The maps of a text that a model reads in pieces, put together from those of its pieces."""
+"""The maps of a text that a model reads in pieces, put together from the maps of the pieces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from heedful.inspection.attention.predictions import Prediction
 
 
 def join_maps(parts: Sequence[AttentionMaps], along: dict[str, str]) -> AttentionMaps:
-    """Maps with a block for each piece on the diagonal: no position attends to one of another piece.
+    """Maps with a block for each piece on the diagonal: no position attends to another piece.
 
-    A sequence lies along itself, or along the one that `along` names, whose places it shares.
+    A sequence lies along itself, or along the one named in `along`, whose places it shares.
     """
     first = parts[0]
     if len(parts) == 1:

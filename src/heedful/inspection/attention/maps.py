@@ -17,7 +17,7 @@ from heedful.inspection.attention.predictions import Prediction
 from heedful.inspection.attention.rollout import Rollout, rollouts
 from heedful.inspection.attention.weights import entropy, mean_distance, pack, rounded, to_codes
 
-# So many are named where positions are printed.
+# How many labels are shown where positions are printed.
 SHOWN_LABELS = 8
 
 Kind = Literal["encoder", "decoder", "cross", "content", "query", "image"]
@@ -25,9 +25,9 @@ Kind = Literal["encoder", "decoder", "cross", "content", "query", "image"]
 
 @dataclass(frozen=True)
 class Positions:
-    """The positions of a sequence: a label for each, and its place N A, which distances are measured between.
+    """The positions of a sequence: a label for each, and places N A, between which distances are measured.
 
-    A place is a number along a text, or row and column in a grid; a position that is nowhere has NaN.
+    A place is a number along a text, or row and column in a grid; a position without a place has NaN.
     """
 
     labels: list[str]
@@ -39,17 +39,17 @@ class Positions:
 
     @classmethod
     def in_a_row(cls, labels: list[str], first: int = 0) -> Positions:
-        """Positions one after the other, the first of which is at place `first`."""
+        """Positions one after the other, from place `first`."""
         return cls(labels, np.arange(first, first + len(labels), dtype=np.float64)[:, None])
 
     @classmethod
     def along(cls, labels: list[str], others: int) -> Positions:
-        """Positions spread evenly along a sequence of this many others, with which they begin and end."""
+        """Positions spread evenly along a sequence of this many others, with the same first and last place."""
         return cls(labels, np.linspace(0, others - 1, len(labels))[:, None])
 
     @classmethod
     def on_a_grid(cls, rows: int, columns: int, class_token: bool) -> Positions:
-        """Patches row by row, after a class token that is nowhere, if there is one."""
+        """Patches row by row, after a class token without a place, if there is one."""
         places = np.indices((rows, columns)).reshape(2, -1).T.astype(np.float64)
         labels = [f"{row:.0f},{column:.0f}" for row, column in places + 1]
         if not class_token:
@@ -81,7 +81,7 @@ Write = Callable[[NDArray[np.floating]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """The exact weights of all layers and heads, the sequences that they lie between, and what the model answered.
+    """The exact weights of all layers and heads, the sequences that they connect, and what the model answered.
 
     `texts` are what was read, and what was written: labels of a sequence may be parts of characters.
     """
@@ -104,7 +104,7 @@ class AttentionMaps:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds of attention that there are, such as encoder, decoder and cross."""
+        """The kinds of attention in the maps, such as encoder, decoder and cross."""
         return list(dict.fromkeys(each.kind for each in self.maps))
 
     def weights(self, kind: str) -> NDArray[np.float32]:
@@ -133,11 +133,11 @@ class AttentionMaps:
         raise UserError(f"there is no rollout of {kind} attention in a model of the family {self.family}")
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data, weights to three significant digits."""
+        """Everything as plain data, with weights to three significant digits."""
         return self._document(lambda array: {"weights": rounded(array).tolist()})
 
     def html(self) -> str:
-        """A page that shows all of it, in one file that needs no network."""
+        """A page that shows everything, in one file that needs no network."""
         from heedful.inspection.attention.attention_page import attention_page
 
         return attention_page(self._packed_document())

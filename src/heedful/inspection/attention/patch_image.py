@@ -33,8 +33,8 @@ class PatchImage:
         return -(-height // self.patch[0]), -(-width // self.patch[1])
 
     def to_json(self) -> dict[str, Any]:
-        """The image as a data URL, with the grid that lies over it."""
-        from PIL import Image  # here: maps of texts must not wait for it
+        """The image as a data URL, with its grid of patches."""
+        from PIL import Image  # imported here, so that maps of texts do not wait for it
 
         pixels_HWC = self.pixels.transpose(1, 2, 0)
         image = Image.fromarray(pixels_HWC[..., 0] if pixels_HWC.shape[2] == 1 else pixels_HWC)

@@ -18,7 +18,7 @@ RUNNERS_UP = 5
 class Prediction:
     """An answer, its probability, and the likeliest others with theirs.
 
-    `place` says which position gave it: the name of a sequence and a number; a whole text or image has none.
+    `place` is the position that gave it, as the name of a sequence and a number; a whole text or image has none.
     """
 
     token: str
@@ -39,7 +39,7 @@ def predictions(
     name: Callable[[int], str],
     places: Sequence[tuple[str, int] | None],
 ) -> tuple[Prediction, ...]:
-    """The predictions of some positions; where no answer is given, it is the likeliest."""
+    """The predictions of some positions; where no answer is given, the likeliest is taken."""
     shares_NV = logits_NV.double().softmax(-1).cpu()
     if shares_NV.isnan().any():
         raise not_numbers("scores")

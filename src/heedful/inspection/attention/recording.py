@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 class RecordingAttend:
-    """The explicit attention, which keeps the weights of its last call."""
+    """Explicit attention that keeps the weights of its last call."""
 
     def __init__(self) -> None:
         self.weights: Tensor | None = None
@@ -36,16 +36,16 @@ class RecordingAttend:
         scoring: Score,
         dropout: float,
     ) -> Tensor:
-        """Attend, and keep the weights B H T S; a view that records does not train, so that nothing is dropped."""
+        """Attend, and keep the weights B H T S; a view that records does not train, so nothing is dropped."""
         weights_BHTS = attention_weights(query_BHTK, key_BHSK, mask, causal, scoring)
         self.weights = weights_BHTS.detach()
         return weights_BHTS @ value_BHSV
 
 
 def recording_view(model: Model) -> tuple[Model, dict[str, RecordingAttend]]:
-    """The same model once more, on the same parameters, and its recorders by the attention layer's name.
+    """A second view of the same model, on the same parameters, and its recorders by the attention layer's name.
 
-    The model itself is left as it is, so that others may go on using it.
+    The model itself does not change, so that others can go on using it.
     """
     view = view_of(model)
     recorders = {}
@@ -84,7 +84,7 @@ class Recording(Generic[Model]):
         self._recorders = recorders_by_kind(self.view)
 
     def maps(self, kind: Kind, of_model: str, queries: str, keys: str) -> list[AttentionMap]:
-        """The maps of all layers of a kind that the model names; none, if it does not have it."""
+        """The maps of all layers of a kind that the model names; none if it does not have that kind."""
         found = []
         for layer, recorder in enumerate(self._recorders.get(of_model, [])):
             if recorder.weights is not None:
@@ -103,7 +103,7 @@ def one_look() -> Iterator[None]:
 
 
 def check_length(tokens: int, longest: int | None, what: str = "text", advice: str = "give a shorter one") -> None:
-    """Raise a UserError for a text that the model cannot take in one piece, or that is too long to be looked at."""
+    """Raise a UserError for a text that the model cannot take in one piece, or that is too long to look into."""
     limit = MOST_TOKENS if longest is None else min(longest, MOST_TOKENS)
     if tokens > limit:
         raise UserError(f"the {what} has {tokens:,} tokens, and at most {limit:,} can be looked into: {advice}")

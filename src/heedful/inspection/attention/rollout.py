@@ -1,6 +1,6 @@
-"""Attention rollout (Abnar and Zuidema, 2020): how much of each input is in a position after all layers.
+"""Attention rollout (Abnar and Zuidema, 2020): how much of each input is in each position after all layers.
 
-A layer passes on half of what was there, by its residual connection, and mixes the other half by the mean of its heads.
+A layer keeps half of its input, through its residual connection, and mixes the other half by the mean of its heads.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _across(encoder: list[Matrix], decoder: list[Matrix], cross: list[Matrix]) -
 
 def _of_queries(queries: list[Matrix], contents: list[Matrix]) -> Matrix:
     """The shares of contents in the query stream, which begins without any; the remainder to 1 is the place itself."""
-    # The contents of the last layer are met by no query: a model leaves them out.
+    # No query sees the last layer's contents: a model leaves them out.
     seen = _of_a_stack(contents)[: len(queries)] if contents else [np.eye(queries[0].shape[1])]
     shares = np.zeros_like(queries[0])
     for matrix, content in zip(queries, seen, strict=True):

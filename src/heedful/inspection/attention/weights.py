@@ -1,4 +1,4 @@
-"""Attention weights in numbers: how spread they are, how far they look, and how they are written in few characters."""
+"""Attention weights in numbers: how spread out they are, how far they look, and how to write them in few characters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def entropy(weights_HTS: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The entropy H of each head's weights in nats, a mean over queries: 0 looks at one key, log S at all S alike."""
+    """The entropy H of each head's weights in nats, a mean over queries: 0 means one key, log S all S alike."""
     weights = weights_HTS.astype(np.float64)
     logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
     return -(weights * logs).sum(-1).mean(-1)
 
 
 def mean_distance(weights_HTS: NDArray[np.float32], queries: Positions, keys: Positions) -> NDArray[np.float64]:
-    """How far away each head H looks, a mean over queries; positions that are nowhere do not count."""
+    """How far away each head H looks, a mean over queries; positions without a place do not count."""
     distances_TS = np.linalg.norm(queries.places[:, None] - keys.places[None], axis=-1)
     known_TS = ~np.isnan(distances_TS)
     weights = weights_HTS * known_TS
@@ -36,13 +36,13 @@ BITS = 13
 
 
 def pack(codes: NDArray[np.uint16]) -> dict[str, Any]:
-    """Numbers as text, and how many bytes that text stands for.
+    """Numbers as text, and the number of bytes that the text stands for.
 
-    All low bytes come before all high bytes: the former are as good as random, and the latter pack well by themselves.
+    All low bytes come before all high bytes: the former are nearly random, and the latter pack well by themselves.
     """
     flat = codes.ravel()
     planes = np.concatenate([flat & 0xFF, flat >> 8]).astype(np.uint8)
-    # Weights hardly repeat but for runs of zeros: looking for more would make the text longer.
+    # Weights hardly repeat except for runs of zeros: looking for more would make the text longer.
     deflate = zlib.compressobj(strategy=zlib.Z_RLE)
     data = deflate.compress(planes.tobytes()) + deflate.flush()
     bits = np.unpackbits(np.frombuffer(data, np.uint8))
@@ -59,7 +59,7 @@ FIRST_EXPONENT, LAST_EXPONENT = 2, 22
 
 
 def to_codes(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
-    """A number for each weight from 0 to 1: 0 for zero, else one that counts mantissas within exponents."""
+    """A number for each weight from 0 to 1: 0 for zero, otherwise a count of mantissas within exponents."""
     exact = np.asarray(weights, np.float64)
     there = exact >= 10.0**-20
     size = np.where(there, exact, 1.0)
@@ -67,19 +67,19 @@ def to_codes(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
     mantissas = np.rint(size * 10.0**exponents).astype(np.int64)
     carried = mantissas >= SMALLEST_MANTISSA + MANTISSAS
     exponents, mantissas = exponents - carried, np.where(carried, SMALLEST_MANTISSA, mantissas)
-    # A rounding error may leave weights that lie above 1 by a hair.
+    # A rounding error may leave weights slightly above 1.
     exponents = np.clip(exponents, FIRST_EXPONENT, LAST_EXPONENT)
     codes = 1 + MANTISSAS * (exponents - FIRST_EXPONENT) + mantissas - SMALLEST_MANTISSA
     return np.where(there, codes, 0).astype(np.uint16)
 
 
 def from_codes(codes: NDArray[np.uint16]) -> NDArray[np.float64]:
-    """The weights that `to_codes` stands for, each the nearest number to its three decimal digits."""
+    """The weights that codes of `to_codes` stand for, each the nearest number to its three decimal digits."""
     exponents, mantissas = np.divmod(codes.astype(np.int64) - 1, MANTISSAS)
-    # Divided, not multiplied: both sides are exact, so that the quotient is the number that is written so.
+    # Divided, not multiplied: both operands are exact, so the quotient is the number nearest to those digits.
     return np.where(codes > 0, (mantissas + SMALLEST_MANTISSA) / 10.0 ** (exponents + FIRST_EXPONENT), 0.0)
 
 
 def rounded(weights: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The weights to three significant digits; what is below 10^-20 is 0."""
+    """The weights to three significant digits; those below 10^-20 become 0."""
     return from_codes(to_codes(weights))

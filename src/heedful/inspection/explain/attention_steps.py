@@ -1,4 +1,4 @@
-"""The steps of attention: what each is called, its formula, why it is there, and the code that computes it."""
+"""The steps of attention: the name, formula and purpose of each, and the code that computes it."""
 
 from __future__ import annotations
 

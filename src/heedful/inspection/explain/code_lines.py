@@ -1,4 +1,4 @@
-"""The line of heedful's own code that computes something, found by what it says."""
+"""The line of heedful's own code that computes something, found by its text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import heedful
 
 @dataclass(frozen=True)
 class CodeLine:
-    """A line of the package's code: its file, its number, and itself."""
+    """A line of the package's code: its file, number and text."""
 
     file: str
     line: int
@@ -26,7 +26,7 @@ class CodeLine:
 
 @cache
 def code_line(place: Any, fragment: str) -> CodeLine:
-    """The first line of a function or class that holds a fragment; that it is there is what a test looks after."""
+    """The first line of a function or class that holds a fragment; a test makes sure that there is one."""
     lines, first = inspect.getsourcelines(place)
     file = Path(inspect.getsourcefile(place) or "").relative_to(Path(heedful.__file__).parent)
     for number, line in enumerate(lines, first):

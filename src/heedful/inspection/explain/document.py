@@ -1,4 +1,4 @@
-"""A trace as the data of its page: the parts of the model in order, their steps, and the numbers in 16 bits."""
+"""A trace as the data of its page: the parts of the model in order, their steps, and numbers in 16 bits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from heedful.inspection.explain.steps import step_of
 from heedful.inspection.trace.trace import Trace
 
 FORMAT = 1
-# Logits of a position that the page has.
+# How many logits of a position the page shows.
 LIKELIEST = 20
-# Numbers that the page may have: it has two bytes for each, and browsers open some 30 MB at once.
+# The most numbers on a page: each takes two bytes, and browsers open some 30 MB at once.
 MOST_NUMBERS = 12_000_000
-# Not on the page as such: a mask shows in what it hides, and of the answers only the likeliest are there.
+# Not on the page as such: a mask shows in what it hides, and only the likeliest answers are listed.
 LEFT_OUT = (".mask", "logits", "probabilities")
 STACKS = ("encoder", "decoder", "blocks")
 GROUPS = {
@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Explained:
-    """A trace with what its page says of the model: how it is built, and what the answers are called.
+    """A trace with what its page says about the model: how it is built, and what the answers are called.
 
     `changes` are the switches that were set; `text` is what the page can compute again.
     """
@@ -136,7 +136,7 @@ class Explained:
         return 1 if mixed is None else mixed.shape[1]
 
     def _answers(self) -> list[list[dict[str, Any]]]:
-        """For each position that answers, or for the whole, the likeliest answers with logit and probability."""
+        """The likeliest answers with logit and probability, for each position that answers, or for the whole input."""
         if "logits" not in self.trace:
             return []
         logits, shares = (self.trace[name][0].reshape(-1, self.trace[name].shape[-1]) for name in LEFT_OUT[1:])
@@ -151,7 +151,7 @@ class Explained:
 
 
 def leak(trace: Trace) -> float | None:
-    """The share of attention that goes to what comes after the token that looks, where a text is written by tokens."""
+    """The share of attention that goes to later tokens, where a text is written token by token."""
     own = {trace.written, "text"} if trace.written == "next" else {trace.written}
     names = [name for name, point in trace.points.items() if name.endswith(".weights") and point.rows == point.columns]
     shares = [trace[name].triu(1).sum(-1)[..., :-1].mean() for name in names if trace.points[name].rows in own]
@@ -159,7 +159,7 @@ def leak(trace: Trace) -> float | None:
 
 
 def part_of(name: str) -> str:
-    """The part of the model that a point belongs to: a block, of XLNet's one stream of it, or what lies around."""
+    """The part of the model that a point belongs to: a block (in XLNet, one stream of it), or a part around them."""
     words = name.split(".")
     if words[0] not in STACKS:
         return words[0]
@@ -179,7 +179,7 @@ def _described(part: str) -> dict[str, Any]:
 
 
 def _group_title(name: str) -> str:
-    """The sub-layer that a step belongs to; a residual connection belongs to what it goes around."""
+    """The sub-layer that a step belongs to; a residual connection belongs to the sub-layer that it goes around."""
     *parts, _ = name.split(".")
     if not parts or parts[0] not in STACKS:
         return ""

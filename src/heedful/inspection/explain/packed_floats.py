@@ -1,4 +1,4 @@
-"""Numbers of a tensor as text, in 16 bits each: half precision, times a power of two that is the tensor's own."""
+"""A tensor's numbers as text, in 16 bits each: half precision, times a power of two chosen for the tensor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from heedful.inspection.attention.weights import pack
 
-# The largest number of a tensor comes to lie below 2^15, so that those 2^29 times smaller still have all their bits.
+# The largest number of a tensor is scaled to 2^14 .. 2^15, so that those 2^28 times smaller still have all their bits.
 LARGEST_POWER = 15
 
 
 def to_halves(values: NDArray[np.floating]) -> tuple[NDArray[np.float16], int]:
-    """Half-precision numbers, and the power of two that they were multiplied with; -inf stays what it is."""
+    """Half-precision numbers, and the power of two that they were multiplied by; -inf stays -inf."""
     exact = np.asarray(values, np.float64)
     finite = np.abs(exact[np.isfinite(exact)])
     largest = float(finite.max()) if finite.size else 0.0

@@ -1,4 +1,4 @@
-"""A step of a computation, as the page tells of it."""
+"""A step of a computation, as the page describes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heedful.inspection.explain.code_lines import CodeLine, code_line
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its title, its formula, one sentence on it, and where the code of it stands."""
+    """A step: its title, its formula, one sentence about it, and where its code is."""
 
     title: str
     formula: str
@@ -20,5 +20,5 @@ class Step:
 
     @property
     def code(self) -> CodeLine | None:
-        """The line that computes it; what belongs to a whole model has none of the layers'."""
+        """The line that computes it; steps of the model as a whole have none."""
         return None if self.place is None else code_line(self.place, self.fragment)

@@ -1,4 +1,4 @@
-"""What each step of the computation is called, its formula, why it is there, and the code that computes it."""
+"""The name, formula and purpose of each step of the computation, and the code that computes it."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-// From weights to colours, on light ground and on dark: lightness tells the weight, hue tells the head.
+// From weights to colours, on a light or dark background: lightness shows the weight, hue shows the head.
 
-// Hues in OKLCH, ordered so that heads beside each other differ most, for colour-blind eyes too: blue, orange,
+// Hues in OKLCH, ordered so that neighbouring heads differ most, for colour-blind eyes too: blue, orange,
 // green, magenta, cyan, olive, violet, red.
 const HEAD_HUES = [255, 60, 165, 335, 215, 105, 295, 28];
-// From yellow to violet: what is a mean of heads, or a rollout, has all hues.
+// From yellow to violet: a mean of heads, or a rollout, has all hues.
 const MIXED_HUES = [105, 290];
 const MIXED = "mixed";
 const HEAT = "heat";
 // Over an image: [share, lightness, chroma, hue], from violet to red and yellow.
 const HEAT_STOPS = [[0, 0.3, 0.13, 305], [0.35, 0.48, 0.19, 352], [0.65, 0.68, 0.19, 395], [1, 0.95, 0.14, 464]];
 const LARGEST_OPACITY = 0.76;
-// Even a small weight tints the image, and middling ones leave it visible.
+// Even a small weight tints the image, and medium ones leave it visible.
 const SMALLEST_OPACITY = 0.12;
 const OPACITY_BEND = 1.4;
-// The nearest that a weight above zero comes to the ground, and the strongest colour, as lightness and chroma.
+// The lightness nearest to the background that a weight above zero has, that of the strongest colour, and the chroma.
 const LIGHT_ENDS = { faint: 0.965, strong: 0.27, chroma: 0.13 };
 const DARK_ENDS = { faint: 0.27, strong: 0.95, chroma: 0.13 };
-// Below 1: the eye is given most steps where most weights are.
+// Below 1: there are most visible steps where most weights are.
 const BEND = 0.85;
 const STEPS = 256;
 
@@ -31,10 +31,10 @@ export function huesOf(head) {
   return typeof head === "number" ? HEAD_HUES[head % HEAD_HUES.length] : MIXED;
 }
 
-// The colours of what is laid over an image.
+// The colours of an overlay on an image.
 export const IMAGE_HUES = HEAT;
 
-// How much of the scale a weight takes: its root, so that small weights can be told from none.
+// How much of the scale a weight takes: its square root, so that small weights can be told from none.
 export function strength(weight, largest) {
   return largest > 0 ? Math.sqrt(Math.max(0, Math.min(1, weight / largest))) : 0;
 }
@@ -60,7 +60,7 @@ function fromOklch(lightness, chroma, hue) {
 
 function headColour(hues, share, dark) {
   const { faint, strong, chroma } = dark ? DARK_ENDS : LIGHT_ENDS;
-  // Neither end has room for much chroma: what is nearly white or nearly black has none.
+  // Neither end has room for much chroma: colours that are nearly white or nearly black have none.
   const colourful = chroma * Math.sin(Math.PI * (0.12 + 0.66 * share));
   const [from, to] = dark ? MIXED_HUES.toReversed() : MIXED_HUES;
   return fromOklch(faint + (strong - faint) * share ** BEND, colourful, hues === MIXED ? from + (to - from) * share : hues);
@@ -75,7 +75,7 @@ function heatColour(share) {
 
 const tables = new Map();
 
-// Colours with their opacity for all shares of the scale; only no weight at all has none.
+// Colours with their opacity for all shares of the scale; only a weight of zero has none.
 function colourTable(hues, dark) {
   const name = `${hues} ${dark}`;
   if (!tables.has(name)) {
@@ -91,7 +91,7 @@ function colourTable(hues, dark) {
   return tables.get(name);
 }
 
-// The colour of lines and bars, with an opacity.
+// The colour of lines and bars, with a given opacity.
 export function inkOf(hues, dark, opacity = 1) {
   const colour = hues === HEAT ? heatColour(0.6) : headColour(hues, dark ? 0.62 : 0.55, dark);
   return `rgb(${colour.map(Math.round).join(" ")} / ${opacity})`;

@@ -1,4 +1,4 @@
-// One head, or the mean of a layer's heads, or the rollout: as a matrix, as lines or over an image, with its weights.
+// One head, the mean of a layer's heads, or the rollout: as a matrix, as lines or over an image, with its weights.
 
 import { choice, element, picker } from "./attention_elements.js";
 import { MEAN, ROLLOUT, numberOfHeads } from "./attention_document.js";
@@ -79,14 +79,14 @@ export class Detail {
     this.readout.show(sheet);
   }
 
-  // Where the page has one column, what was chosen in the overview may be out of sight.
+  // Where the page has one column, the detail may be out of sight after a choice in the overview.
   bringIntoView() {
     const { top, bottom } = this.title.getBoundingClientRect();
     if (top < 0 || bottom > window.innerHeight) this.panel.scrollIntoView({ block: "start" });
   }
 }
 
-// Replace controls by new ones, and give the focus to the one that takes the place of that which had it.
+// Replace controls by new ones, and move the focus to the one at the place of the one that had it.
 function keepingFocus(container, controls) {
   const inputs = () => [...container.querySelectorAll("input, select")];
   const place = inputs().indexOf(document.activeElement);

@@ -1,4 +1,4 @@
-// The data of the view: sequences, maps and rollouts, whose weights are unpacked when they are first looked at.
+// The data of the view: sequences, maps and rollouts, whose weights are unpacked on first use.
 
 import { valuesOfCodes } from "./packing.js";
 
@@ -56,7 +56,7 @@ export class AttentionDocument {
     return this.loading.get(entry);
   }
 
-  // One matrix: of a head, of the mean of a layer's heads, or the rollout of a kind.
+  // One matrix: a head, the mean of a layer's heads, or the rollout of a kind.
   async sheet({ kind, layer, head }) {
     const entry = head === ROLLOUT ? this.rollout(kind) : this.map(kind, layer);
     const all = await this.values(entry);
@@ -68,14 +68,14 @@ export class AttentionDocument {
     return { head, queries, keys, values, largest, square: entry.queries === entry.keys };
   }
 
-  // How spread a head's weights are, and how far it looks; a mean and a rollout have no such measures.
+  // How spread out a head's weights are, and how far it looks; means and rollouts have no such measures.
   measures({ kind, layer, head }) {
     if (typeof head !== "number") return null;
     const map = this.map(kind, layer);
     return { entropy: map.entropy[head].toFixed(2), distance: map.mean_distance[head].toFixed(1) };
   }
 
-  // What a choice of kind, layer and head is called.
+  // The name of a choice of kind, layer and head.
   title({ kind, layer, head }) {
     if (head === ROLLOUT) return `${this.kindName(kind)}, rollout`;
     const place = `${this.kindName(kind)}, layer ${layer + 1}`;

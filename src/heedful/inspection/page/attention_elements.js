@@ -1,4 +1,4 @@
-// Elements of the page, made without markup: text never becomes HTML.
+// Elements of the page, created without markup: text never becomes HTML.
 
 export function element(tag, properties = {}, ...children) {
   const { class: names, text, on = {}, ...attributes } = properties;
@@ -15,7 +15,7 @@ export function element(tag, properties = {}, ...children) {
 
 let groups = 0;
 
-// A row of choices of which one holds: radio buttons, hence their keys and their roles.
+// A row of choices, one of them selected: radio buttons, with their keys and roles.
 export function choice(legend, options, chosen, onChange) {
   const name = `attention-choice-${(groups += 1)}`;
   const segments = options.map(({ value, text }) => {
@@ -26,7 +26,7 @@ export function choice(legend, options, chosen, onChange) {
   return element("fieldset", { class: "segments" }, element("legend", { text: legend }), ...segments);
 }
 
-// A list to choose from, with its label in front of it.
+// A list to choose from, with its label before it.
 export function picker(label, options, chosen, onChange) {
   const entries = options.map(({ value, text }) => {
     const option = element("option", { value, text });
@@ -37,7 +37,7 @@ export function picker(label, options, chosen, onChange) {
   return element("label", { class: "picker" }, element("span", { text: label }), select);
 }
 
-// One tab stop for many buttons: the arrow keys go from one to the next, as they lie on the screen.
+// One tab stop for many buttons: the arrow keys move between them as they are laid out on the screen.
 export function roving(container, selector) {
   const all = () => [...container.querySelectorAll(selector)];
   const enter = (target) => {

@@ -1,4 +1,4 @@
-// Attention over an image: what a patch, the class token or all patches together look at, as heat on the patches.
+// Attention over an image: what a patch, the class token or all patches together look at, as a heat map.
 
 import { choice, element } from "./attention_elements.js";
 import { IMAGE_HUES, paintWeights } from "./attention_colours.js";
@@ -6,10 +6,10 @@ import { weightList } from "./attention_readout.js";
 
 const LARGEST_STAGE = 520;
 
-// The mean over all patches, as the query that is looked at.
+// The query that stands for the mean over all patches.
 export const ALL_PATCHES = "all";
 
-// The weights of all patches, seen from a query; or, reversed, those with which the queries look at it.
+// The weights of all patches as a query sees them; or, reversed, the weights with which the patches look at it.
 export function heatOfQuery(sheet, image, query, reverse) {
   const { extra } = image;
   const count = sheet.keys.length;
@@ -50,7 +50,7 @@ export class ImageView {
       this.marker,
     );
     this.panel.style.aspectRatio = `${width} / ${height}`;
-    // With what stands above it, the image is to fit on the screen.
+    // The image should fit on the screen together with what is above it.
     this.panel.style.maxWidth = `min(${width * this.zoom}px, ${width / height} * max(14rem, 100vh - 15rem))`;
     this.place();
     this.controls = element("div", { class: "stage-controls" });
@@ -63,7 +63,7 @@ export class ImageView {
     });
   }
 
-  // The grid may reach beyond the image: heat lies on whole patches.
+  // The grid may extend beyond the image: heat covers whole patches.
   place() {
     const { grid, size, patch } = this.image;
     this.heat.style.height = `${(100 * grid[0] * patch[0]) / size[0]}%`;

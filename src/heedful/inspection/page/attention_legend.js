@@ -1,11 +1,11 @@
-// The colour scale of the map that is shown, with the weights that its colours stand for.
+// The colour scale of the current map, with the weights that its colours stand for.
 
 import { element } from "./attention_elements.js";
 import { paintWeights, strength, weightAt } from "./attention_colours.js";
 import { shownWeight } from "./attention_document.js";
 
 const TICKS = [0.5, 0.2, 0.1, 0.02, 0.005, 0.001];
-// Ticks that are nearer to each other than this share of the scale would run together.
+// Ticks closer together than this share of the scale would overlap.
 const SMALLEST_GAP = 0.12;
 const SCALE_STEPS = 128;
 

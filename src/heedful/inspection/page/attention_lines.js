@@ -1,10 +1,10 @@
-// One head as lines: queries on the left, keys on the right, and the stronger the line the larger the weight.
+// One head as lines: queries on the left, keys on the right; the larger the weight, the stronger the line.
 
 import { element, roving } from "./attention_elements.js";
 import { huesOf, inkOf, isDark, strength } from "./attention_colours.js";
 
 const ROW = 26;
-// What is fainter than this could not be seen; 0.004 of the largest weight has 0.06.
+// Fainter lines could not be seen; 0.004 of the largest weight gives 0.06.
 const FAINTEST = 0.06;
 // While one token is looked at, the lines of the others are this strong.
 const BACKGROUND = 0.1;
@@ -72,7 +72,7 @@ export class Lines {
     context.stroke();
   }
 
-  // The tokens that the chosen one looks at, or is looked at by, in the colour of their weights.
+  // Shade the tokens that the chosen one looks at, or that look at it, by their weights.
   shade(cell, ink) {
     const { queries, keys, values, largest } = this.sheet;
     const paint = (list, weightOf, own) => {

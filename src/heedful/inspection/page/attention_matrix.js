@@ -1,11 +1,11 @@
-// One head as a matrix: a row for each query, a column for each key; names stay in sight when a long one scrolls.
+// One head as a matrix: a row for each query, a column for each key; names stay visible when a long matrix scrolls.
 
 import { element } from "./attention_elements.js";
 import { huesOf, isDark, paintWeights } from "./attention_colours.js";
 
 const SMALLEST_CELL = 11;
 const LARGEST_CELL = 56;
-// Of the window's height, what a matrix takes at most while its cells can shrink.
+// The largest share of the window's height that a matrix takes while its cells can shrink.
 const SHARE_OF_WINDOW = 0.62;
 const LONGEST_NAME = 18;
 const NAME_GAP = 6;
@@ -14,7 +14,7 @@ function shortName(name) {
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
 }
 
-// A canvas with as many pixels as the screen has there.
+// Size a canvas with as many pixels as the screen has there.
 function sized(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.ceil(width * ratio);
@@ -26,7 +26,7 @@ function sized(canvas, width, height) {
   return context;
 }
 
-// The width that a panel may have, of which it takes only what it needs: all that is not beside it.
+// The width available to a panel: everything except what is beside it.
 function roomFor(panel) {
   const style = getComputedStyle(panel.parentElement);
   const [, beside] = style.gridTemplateColumns.split(" ");
@@ -109,7 +109,7 @@ export class Matrix {
     });
   }
 
-  // The row and the column that are looked at, and the cell where both meet.
+  // The chosen row and column, and the cell where they meet.
   outline(context, { query, key }, ink) {
     const { cell } = this;
     const [width, height] = [this.sheet.keys.length * cell, this.sheet.queries.length * cell];
@@ -129,7 +129,7 @@ export class Matrix {
     this.keepInSight();
   }
 
-  // A cell, or a row or a column alone; what lies outside is nothing to look at.
+  // Choose a cell, or only a row or a column; places outside the matrix are ignored.
   lookAt({ query, key }) {
     const { queries, keys } = this.sheet;
     if (query < 0 || key < 0 || query >= queries.length || key >= keys.length) return;

@@ -1,4 +1,4 @@
-// What the model answered: its tokens with their probabilities, and for the one looked at the runners-up.
+// What the model answered: its tokens with their probabilities, and the runners-up of the chosen one.
 
 import { element, roving } from "./attention_elements.js";
 import { shownToken } from "./attention_document.js";
@@ -26,7 +26,7 @@ function ranking(output) {
   return all.map((each) => bar(each.token, each.probability, each.chosen));
 }
 
-// Which word a tag or a filled mask belongs to, where the answer itself does not stand in the sequence.
+// The word that a tag or a filled mask belongs to, where the answer itself is not in the sequence.
 function about(attention, { place, token }) {
   if (!place) return "";
   const label = attention.plain.sequences[place.sequence][place.position];
@@ -64,7 +64,7 @@ export function outputsPanel(attention) {
 
   const row = element("div", { class: "chips", role: "group", "aria-label": "Output tokens" }, ...chips);
   const alone = outputs.length === 1;
-  // The least certain token is the one to look at first.
+  // The least certain token is shown first.
   const shares = outputs.map((output) => output.probability);
   show(shares.indexOf(Math.min(...shares)));
   roving(row, ".chip");

@@ -1,4 +1,4 @@
-// All layers and heads of one kind as small maps, a hue for each head, which are drawn when they come into view.
+// All layers and heads of one kind as small maps, one hue per head, drawn when they come into view.
 
 import { element, picker, roving } from "./attention_elements.js";
 import { MEAN, ROLLOUT, numberOfHeads } from "./attention_document.js";
@@ -37,7 +37,7 @@ export class Overview {
       element("div", { class: "panel-head" }, element("h2", { text: "All heads" }), this.count, sort),
       this.grid,
     );
-    // A little ahead of what is seen, so that scrolling meets maps that are there.
+    // Drawn slightly ahead, so that maps are ready when they scroll into view.
     this.firstDrawn = new Promise((resolve) => {
       const seen = (entries) => this.drawSeen(entries).then(resolve);
       this.observer = new IntersectionObserver(seen, { rootMargin: "60px" });

@@ -1,4 +1,4 @@
-// What the page does where it stands alone: it reads its data, and has a switch between light and dark.
+// The standalone page: it reads its data, and has a switch between light and dark.
 
 import { showAttention } from "./attention_view.js";
 import { followTheme } from "./page_theme.js";

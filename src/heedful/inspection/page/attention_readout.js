@@ -1,12 +1,12 @@
-// The token that is looked at, in words and numbers: what it attends to, and what attends to it.
+// The chosen token, in words and numbers: what it attends to, and what attends to it.
 
 import { element } from "./attention_elements.js";
 import { shownWeight } from "./attention_document.js";
 
 const SHOWN = 6;
 
-// The largest of some weights, with what they belong to; a number tells apart what has the same name. Bars are in
-// proportion to the first, so that small weights are seen beside each other.
+// The largest of some weights, with their names; a number tells equal names apart. Bars are in proportion to the first,
+// so that small weights can be compared.
 export function weightList(names, weights) {
   const order = names.map((_, place) => place).sort((one, other) => weights[other] - weights[one]);
   const items = order

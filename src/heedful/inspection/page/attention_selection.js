@@ -1,4 +1,4 @@
-// What is being looked at: the parts of the view change it, and are told when another part did.
+// What is being looked at: parts of the view change it, and are notified when another part does.
 
 export class Selection extends EventTarget {
   constructor(state) {
@@ -6,7 +6,7 @@ export class Selection extends EventTarget {
     this.state = state;
   }
 
-  // Take over some values, and tell which of them are new.
+  // Set some values, and announce which of them are new.
   change(values) {
     const changed = new Set(Object.keys(values).filter((name) => this.state[name] !== values[name]));
     if (!changed.size) return;
@@ -14,7 +14,7 @@ export class Selection extends EventTarget {
     this.dispatchEvent(new CustomEvent("change", { detail: changed }));
   }
 
-  // Call a listener when one of these values has changed.
+  // Call a listener when one of these values changes.
   watch(names, listener) {
     this.addEventListener("change", ({ detail }) => {
       if (names.some((name) => detail.has(name))) listener(this.state);

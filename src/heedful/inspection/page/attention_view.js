@@ -29,12 +29,12 @@ const NOTES = [
   ],
 ];
 
-// Show an attention document in an element, in place of what is there.
+// Show an attention document in an element, replacing its content.
 export function showAttention(container, attentionDocument) {
   const attention = new AttentionDocument(attentionDocument);
   const view = element("div", { class: "attention-view" });
   container.replaceChildren(view);
-  // Of an encoder-decoder, what the output took from the source is what most people come for.
+  // For an encoder-decoder, most people want to see what the output took from the source.
   const kind = attention.kinds.includes("cross") ? "cross" : attention.kinds[0];
   const selection = new Selection({
     kind,
@@ -48,7 +48,7 @@ export function showAttention(container, attentionDocument) {
   const detail = new Detail(attention, selection, view);
   overview.grid.addEventListener("click", () => detail.bringIntoView());
   const found = element("div", { class: "found" }, outputsPanel(attention), overview.panel);
-  // Where there is room for one column only, the image comes first.
+  // Where there is room for only one column, the image comes first.
   const columns = attention.image ? [detail.panel, found] : [found, detail.panel];
   view.append(
     ...(attention.kinds.length > 1 ? [kindChoice(attention, selection)] : []),
@@ -62,7 +62,7 @@ export function showAttention(container, attentionDocument) {
   Promise.all([detail.show(), overview.firstDrawn]).then(() => performance.mark("attention-painted"));
 }
 
-// What is seen first: over an image the rollout, else the last layer.
+// What is shown first: for an image the rollout, otherwise the last layer.
 function startOf(attention, kind) {
   if (attention.image && attention.rollout(kind)) return { layer: null, head: ROLLOUT };
   const last = attention.maps(kind).at(-1);

@@ -7,11 +7,10 @@ const HEIGHT = 190;
 const MARGIN = { top: 10, right: 12, bottom: 24, left: 48 };
 let numberOfCharts = 0;
 
-// `chart` holds title, about, series, and, where they apply, format, axisFormat, logarithmic, reference, and
-// atLeast, for an axis from zero to that or more. A series
-// holds name, tone (its colour), points (step, minutes), values, and, where they apply, low and high (a band), smooth,
-// dots and thin (drawn, but not in the legend). `view` is what all charts share: axis, range, smoothing,
-// logarithmic, cursor, and moveCursor to change the latter.
+// `chart` holds title, about, series, and, where they apply, format, axisFormat, logarithmic, reference, and atLeast,
+// for an axis from zero to that or more. A series holds name, tone (its colour), points (step, minutes), values, and,
+// where they apply, low and high (a band), smooth, dots and thin (drawn, but not in the legend). All charts share
+// `view`: axis, range, smoothing, logarithmic, cursor, and moveCursor to move it.
 export function makeChart(chart, view) {
   const format = chart.format ?? exactNumber;
   const name = `chart-${++numberOfCharts}`;
@@ -58,7 +57,7 @@ export function makeChart(chart, view) {
     cursor.replaceChildren(svg("line", { x1: place, x2: place, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }), ...marks);
   }
 
-  // What each line of the legend shows: the point at the cursor or the last before it, or else the last of all.
+  // What each line of the legend shows: the point at the cursor or the last before it, or, without a cursor, the last.
   function values(at) {
     return drawn.filter((series) => !series.thin).map((series) => {
       const index = at === null ? series.x.length - 1 : placeBefore(series.x, at);
@@ -100,7 +99,7 @@ function moveByKey(event, view, speak) {
 }
 
 function makeScales(chart, drawn, view, width) {
-  // Of a band, all but its highest spikes.
+  // For a band, everything except its highest spikes.
   const peaks = drawn.filter((series) => series.high).map((series) => [...series.high].sort((a, b) => a - b)[Math.floor(series.high.length * 0.98)]);
   const shown = [...drawn.flatMap((series) => series.y), ...peaks].filter((value) => value !== null);
   const logarithmic = Boolean(chart.logarithmic) && view.logarithmic && shown.some((value) => value > 0);

@@ -1,4 +1,4 @@
-// Elements of the page, made in one call each. Text becomes text nodes only, never markup.
+// Elements of the page, each created in one call. Text becomes text nodes only, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,4 @@
-// The end of the computation: the likeliest logits, and the probabilities that the softmax makes of them.
+// The end of the computation: the largest logits, and the probabilities that the softmax makes from them.
 
 import { element } from "./attention_elements.js";
 import { readableNumber, readableToken } from "./explain_document.js";

@@ -1,11 +1,11 @@
-// From numbers of either sign to colours: what is positive is warm, what is negative is cold, zero is the ground.
+// From numbers of either sign to colours: positive is warm, negative is cold, zero is the background.
 
 const WARM = { light: [190, 78, 16], dark: [255, 158, 92] };
 const COLD = { light: [28, 92, 178], dark: [112, 178, 255] };
 // Below 1: small numbers can still be told from zero.
 const OPACITY_POWER = 0.7;
 
-// A matrix as a picture, one pixel for each number; what is hidden stays empty.
+// A matrix as a picture, one pixel per number; hidden ones stay empty.
 export function paintSigned(canvas, sheet, dark) {
   const { values, width, height, largest } = sheet;
   canvas.width = width;

@@ -1,4 +1,4 @@
-// The data of the page: parts of a model, their steps, and numbers that are unpacked when they are first looked at.
+// The data of the page: parts of a model, their steps, and numbers that are unpacked on first use.
 
 import { valuesOfCodes } from "./packing.js";
 
@@ -20,7 +20,7 @@ export class ExplainDocument {
     return this.parts.find((part) => part.name === name) ?? this.parts[0];
   }
 
-  // The encoder and the decoder, or the one column of a model that has one.
+  // The encoder and the decoder, or the one column of other models.
   columns() {
     const names = [...new Set(this.parts.map((part) => part.column))];
     return names.map((name) => ({
@@ -60,7 +60,7 @@ export class ExplainDocument {
     return this.loading.get(step);
   }
 
-  // The matrix of a step: of one head where it has several; rows and columns by their names, or numbered.
+  // The matrix of a step, of one head where it has several; rows and columns are named, or numbered.
   async sheet(step, head, heads) {
     const all = await this.values(step);
     const [height, width] = step.shape.length > 1 ? step.shape.slice(-2) : rowOrColumn(step);
@@ -116,7 +116,7 @@ async function unpacked(step) {
 
 let halves = null;
 
-// The value of every number of half precision, by its bits.
+// The value of every half-precision number, by its bits.
 function halfTable() {
   if (halves) return halves;
   halves = new Float32Array(2 ** 16);

@@ -1,4 +1,4 @@
-// The drawing of the architecture as it is: embeddings, blocks, norms and the head; any of them opens.
+// A drawing of the actual architecture: embeddings, blocks, norms and the head; each can be opened.
 
 import { element, roving } from "./attention_elements.js";
 

@@ -58,7 +58,7 @@ export class MatrixPicture {
     this.left = widest(rows) + 2 * GAP;
     this.top = columns ? widest(columns) + 2 * GAP : 0;
     this.rowHeight = Math.max(LOWEST_ROW, Math.min(HIGHEST_ROW, HEIGHT / height));
-    // Less the padding in which the outline of a cell at the edge is seen.
+    // Minus the padding, which leaves room for the outline of a cell at the edge.
     const room = Math.max(160, (this.scroller.clientWidth || 600) - 2 * GAP) - this.left;
     const least = columns ? 13 : Math.min(1, room / width);
     this.cellWidth = Math.max(least, Math.min(columns ? Math.max(WIDEST_CELL, this.rowHeight) : WIDEST_CELL, room / width));
@@ -83,7 +83,7 @@ export class MatrixPicture {
     this.outlines(context, ink);
   }
 
-  // What a mask hides is crossed out, and what is not written yet is faint.
+  // What a mask hides is crossed out, and rows not written yet are faint.
   hidden(context, ink) {
     const { values, height, width } = this.sheet;
     context.strokeStyle = ink;
@@ -164,7 +164,7 @@ export class MatrixPicture {
     return place.row < 0 || place.row >= this.sheet.height ? null : place;
   }
 
-  // Say what a cell holds.
+  // Show the value of a cell.
   read(cell) {
     const { height, width, rows, columns, values } = this.sheet;
     const inside = cell && cell.row >= 0 && cell.column >= 0 && cell.row < this.writtenRows() && cell.column < width;

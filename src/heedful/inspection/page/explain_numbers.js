@@ -1,4 +1,4 @@
-// The numbers of one row: the followed token's, as bars over the keys, or as a vector.
+// The numbers of the followed token's row, as bars over the keys, or as a vector.
 
 import { element } from "./attention_elements.js";
 import { isDark } from "./attention_colours.js";
@@ -13,7 +13,7 @@ export function rowOf(sheet, place) {
   return sheet.values.subarray(row * sheet.width, (row + 1) * sheet.width);
 }
 
-// A bar for each key; where the computation was changed, a mark shows what it was before.
+// A bar for each key; where the computation was changed, a mark shows the earlier value.
 export function keyBars(sheet, place, before) {
   const row = rowOf(sheet, place);
   const earlier = before && before.width === sheet.width ? rowOf(before, place) : null;
@@ -41,7 +41,7 @@ export function keyBars(sheet, place, before) {
   return element("ol", { class: "explain-bars" }, ...entries);
 }
 
-// The first numbers of a vector, its spread, and all of it as small bars.
+// The first numbers of a vector, its mean and spread, and all numbers as small bars.
 export function vectorLine(sheet, place, view) {
   const row = rowOf(sheet, place);
   const shown = [...row].slice(0, FIRST_NUMBERS).map(readableNumber).join(", ");

@@ -1,4 +1,4 @@
-// What the page does where it stands alone: it reads its data, and cannot compute again.
+// The standalone page: it reads its data, and cannot compute again.
 
 import { showExplanation } from "./explain_view.js";
 import { followTheme } from "./page_theme.js";

@@ -1,4 +1,4 @@
-// The tokens of a sequence, one of which is followed; where they are written one after another, they can be played.
+// The tokens of a sequence, one of which is followed; if they are written one after another, they can be played.
 
 import { element, roving } from "./attention_elements.js";
 

@@ -1,4 +1,4 @@
-// What a reader looks at: a part, a head, a token of what is read, and a step of what is written.
+// What a reader looks at: a part, a head, a token of the text read, and a step of the text written.
 
 export class ExplainState {
   constructor(values) {
@@ -6,7 +6,7 @@ export class ExplainState {
     this.watchers = [];
   }
 
-  // Call `act` whenever one of some values changes; what is `kept` goes on when the steps are drawn anew.
+  // Call `act` whenever one of some values changes; watchers that are `kept` stay when the steps are redrawn.
   watch(names, act, kept = false) {
     this.watchers.push({ names, act, kept });
   }

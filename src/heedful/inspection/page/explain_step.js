@@ -32,7 +32,7 @@ export class StepCard {
     );
   }
 
-  // Before the step is on the screen there is nothing to paint, and its numbers stay packed.
+  // Called only when the step is near the screen: until then its numbers stay packed.
   async draw() {
     const { explained, state, part, step, before } = this;
     const heads = explained.numberOfHeads(part);
@@ -57,7 +57,7 @@ export class StepCard {
   }
 }
 
-// What follows an underscore stands lower: W_Q, d_k.
+// What follows an underscore becomes a subscript: W_Q, d_k.
 export function withIndices(formula) {
   return formula.split(/_(\w+)/).map((text, place) => (place % 2 ? element("sub", { text }) : document.createTextNode(text)));
 }

@@ -1,4 +1,4 @@
-// Switches that compute again, where there is something that can: a server with the model.
+// Switches that compute again, where something can: a server with the model.
 
 import { element, picker } from "./attention_elements.js";
 
@@ -6,7 +6,7 @@ const NOTE = "To see what changes without scaling, masks, positions or a head, t
 export const AS_TRAINED = { temperature: 1, scaling: true, mask: true, positions: true, head_off: null };
 
 export class SwitchPanel {
-  // `compute(switches, text)` promises another document; without it there is only a note.
+  // `compute(switches, text)` returns a promise of another document; without it there is only a note.
   constructor({ explained, state }, compute, changed) {
     Object.assign(this, { explained, state, compute, changed, switches: { ...AS_TRAINED } });
     this.panel = element("details", { class: "explain-switches" }, element("summary", { text: "Change the computation" }));
@@ -46,7 +46,7 @@ export class SwitchPanel {
     ];
   }
 
-  // The attention of the open block whose heads are looked at: the last one that has any.
+  // The attention of the open block whose heads are shown: the last that has any.
   attention() {
     const part = this.explained.part(this.state.values.part);
     const steps = this.explained.steps(part).filter((step) => step.name.endsWith(".mixed"));

@@ -1,4 +1,4 @@
-// The whole view: the drawing beside the steps of the part that is open, for one followed token.
+// The whole view: the drawing beside the steps of the open part, for one followed token.
 
 import { element, picker } from "./attention_elements.js";
 import { answersOf } from "./explain_answers.js";
@@ -24,7 +24,7 @@ export function showExplanation(place, plain, { compute = null } = {}) {
   view.append(switches.panel, stage);
   place.replaceChildren(view);
 
-  // Everything below the switches, for a document that may replace the one before it.
+  // Show everything below the switches, for a document that may replace an earlier one.
   function show(values) {
     state.forget();
     Object.assign(context, values);
@@ -72,7 +72,7 @@ function headPicker(explained, state, part) {
   return [picker("Head", options, state.values.head, (head) => state.change({ head: Number(head) }))];
 }
 
-// Only what comes near the screen is unpacked and painted.
+// Only steps near the screen are unpacked and painted.
 function watchScreen(cards) {
   const byElement = new Map(cards.map((card) => [card.card, card]));
   const observer = new IntersectionObserver(

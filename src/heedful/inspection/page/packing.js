@@ -1,12 +1,12 @@
-// Numbers of 16 bits that came as text, as pack() in weights.py writes them.
+// 16-bit numbers from text, as pack() in weights.py writes them.
 
-// 13 bits in two of 91 characters.
+// 13 bits in two characters out of 91.
 const ALPHABET = Array.from({ length: 94 }, (_, place) => String.fromCharCode(33 + place)).filter(
   (letter) => !'"<\\'.includes(letter),
 );
 const BITS = 13;
 
-// The value of each code by a table of all codes: all low bytes come before all high bytes.
+// The value of each code, from a table of all codes: all low bytes come before all high bytes.
 export async function valuesOfCodes(packed, table) {
   const stream = new Blob([packedBytes(packed)]).stream().pipeThrough(new DecompressionStream("deflate"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());

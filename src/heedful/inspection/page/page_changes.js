@@ -1,6 +1,6 @@
-// What a picture on a page must follow: its colours and its width.
+// The changes of a page that its pictures must follow: colours and width.
 
-// Draw again when the colours or the width change, for as long as the view is there.
+// Redraw when the colours or the width change, for as long as the view exists.
 export function followPage(view, redraw) {
   const over = new AbortController();
   const changed = () => {

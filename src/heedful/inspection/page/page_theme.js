@@ -1,4 +1,4 @@
-// The switch between light and dark of a page that stands alone.
+// The switch between light and dark on a standalone page.
 
 export function followTheme() {
   const toggle = document.getElementById("theme-toggle");

@@ -20,7 +20,7 @@ export function percent(value) {
   return `${(100 * value).toFixed(1)} %`;
 }
 
-// Scores that are shares are told in percent, as everyone does.
+// Scores that are shares are shown in percent, as usual.
 export function scoreFormat(name) {
   return ["accuracy", "macro F1"].includes(name) ? percent : exactNumber;
 }
@@ -81,7 +81,7 @@ export function smoothed(values, share) {
   });
 }
 
-// The last place whose value is not above `wanted`, or 0.
+// The last index whose value is not above `wanted`, or 0.
 export function placeBefore(sorted, wanted) {
   let [low, high] = [0, sorted.length - 1];
   while (low < high) {

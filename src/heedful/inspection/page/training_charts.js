@@ -1,4 +1,4 @@
-// Which charts a run has.
+// The charts of a run.
 
 import { percent, scoreFormat, shortNumber } from "./scales.js";
 

@@ -1,4 +1,4 @@
-// What the page says in words: the verdict, the choices, the data, the held-out examples.
+// The page's words and tables: the verdict, the choices, the data, the held-out examples.
 
 import { h } from "./elements.js";
 import { scoreFormat, timeOf } from "./scales.js";

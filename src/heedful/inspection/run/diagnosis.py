@@ -10,26 +10,26 @@ import numpy as np
 
 from heedful.inspection.run.run_record import Row, RunRecord
 
-# Before that much of a run, a model that answers always the same, or ignores its input, is only young.
+# Before this much of a run, a model that always answers the same, or ignores its input, is simply young.
 FEWEST_STEPS = 50
 FEWEST_VALIDATIONS = 3
 # Fewer held-out answers may be alike by chance.
 FEWEST_ANSWERS = 10
 CONSTANT_SHARE = 0.9
-# Where so many of the right answers are alike, the data is to blame.
+# Where this share of the right answers are alike, the data is to blame.
 REPEATED_SHARE = 0.8
-# The share of the loss that the right input must save; labels of texts and images may be hard to tell.
+# The share of the loss that the right input must save; labels of texts and images may be hard to predict.
 LEAST_SOURCE_GAIN, LEAST_GAIN = 0.1, 0.03
-# Of what a run had learned, it may lose this share again; less than that many nats may be chance.
+# A run may lose this share of what it had learned; a loss of fewer nats than this may be chance.
 LARGEST_RELAPSE, LEAST_RELAPSE = 0.3, 0.1
-# So many standard errors of a mean may be chance too.
+# This many standard errors of a mean may be chance too.
 CHANCE = 5
-# The share of its first loss that a run must have got rid of.
+# The share by which a run must have reduced its first loss.
 LEAST_LEARNED = 0.02
 OVERFITTED = 1.1
-# A run of this many steps has had the time to make use of its input; so has one that has seen its data so often, and
-# whose training loss has come to rest, which is to say that it fell by less than this share in the last third. In a
-# short run the loss also rests because the learning rate has decayed.
+# A run of this many steps has had time to learn to use its input; so has one that has seen its data this often, and
+# whose training loss has settled, which means that it fell by less than this share in the last third. In a short run
+# the loss also settles because the learning rate has decayed.
 LONG_RUN = 1000
 FEWEST_EPOCHS = 3
 STILL_FALLING = 0.02
@@ -40,7 +40,7 @@ INPUTS = {"encoder_decoder": "source", "recurrent": "source", "vision": "image"}
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a user should know of a run: a fault, or else advice; what was seen, and what to do."""
+    """Something that a user should know about a run: a fault, or else advice; what was seen, and what to do."""
 
     name: str
     fault: bool
@@ -56,7 +56,7 @@ Rule = Callable[[RunRecord], Finding | None]
 
 
 def diagnose(run: RunRecord) -> list[Finding]:
-    """What is to be said of a run, the cause before what follows from it; nothing, if it is healthy."""
+    """The findings on a run, causes before their consequences; none if it is healthy."""
     for rules in _groups_of_rules(run):
         found = [each for each in (rule(run) for rule in rules) if each]
         if found or not judgeable(run):
@@ -67,19 +67,19 @@ def diagnose(run: RunRecord) -> list[Finding]:
 def _groups_of_rules(run: RunRecord) -> list[list[Rule]]:
     """Rules that are tried together, each group only if those before it found nothing."""
     symptoms: list[Rule] = [_input_ignored, _constant_output]
-    # A target's language can be learned from targets alone, so that a run which has not even done that says nothing
-    # of its files; labels that belong to other inputs cannot be learned at all.
+    # A target's language can be learned from targets alone, so a run that has not even done that says nothing about its
+    # files; labels that belong to other inputs cannot be learned at all.
     learning = [[_nothing_learned], symptoms] if _input(run) == "source" else [[_nothing_learned, *symptoms]]
     return [[_divergence], [_constant_data], *learning, [_overfitting]]
 
 
 def judgeable(run: RunRecord) -> bool:
-    """Whether a run has gone on for long enough to be called healthy."""
+    """Whether a run has gone on long enough to be called healthy."""
     return len(run.steps) >= FEWEST_STEPS and (run.finished or len(run.validations) >= FEWEST_VALIDATIONS)
 
 
 def verdict(run: RunRecord) -> str:
-    """One or two words for a run: healthy, too short to judge, or the name of its fault."""
+    """A few words for a run: healthy, too short to judge, or the names of its faults."""
     found = diagnose(run)
     faults = [finding.name for finding in found if finding.fault]
     tells = judgeable(run) and all(finding.name != TOO_SHORT for finding in found)
@@ -87,7 +87,7 @@ def verdict(run: RunRecord) -> str:
 
 
 def checks(run: RunRecord) -> list[str]:
-    """What a run can be examined for; one of an older version has recorded less."""
+    """What a run can be examined for; runs of older versions recorded less."""
     best = run.best or {}
     names = ["divergence", "a loss that does not fall", "overfitting"]
     names += ["constant output"] if best.get("answers") else []
@@ -99,14 +99,14 @@ def _input(run: RunRecord) -> str:
 
 
 class _TrainingLoss:
-    """The training loss at the first steps, and its means over parts of the run that are long enough not to shake."""
+    """The training loss at the first steps, and its means over parts of the run that are long enough to be steady."""
 
     def __init__(self, run: RunRecord) -> None:
         losses = np.array([row["loss"] for row in run.steps])
         tokens = np.array([row["target_tokens"] for row in run.steps], float)
         self.first = float(np.average(losses[:3], weights=tokens[:3]))
         size = max(10, len(losses) // 20)
-        # Aligned with the end; what is left over at the start is too early to matter.
+        # Aligned with the end; what is left out at the start is too early to matter.
         starts = np.arange(len(losses) % size, len(losses), size)
         self.means = np.add.reduceat(losses * tokens, starts) / np.add.reduceat(tokens, starts)
         self.steps = [run.steps[start]["step"] for start in starts]
@@ -132,7 +132,7 @@ def _divergence(run: RunRecord) -> Finding | None:
     if len(run.steps) < FEWEST_STEPS:
         return None
     loss = _TrainingLoss(run)
-    chance = CHANCE * loss.noise  # small steps and few of them: means go up and down by themselves
+    chance = CHANCE * loss.noise  # with few, small steps, means go up and down by themselves
     if loss.now - loss.best <= max(LARGEST_RELAPSE * (loss.first - loss.best), 0.2 * loss.first, LEAST_RELAPSE, chance):
         return None
     lowest = loss.steps[int(loss.means.argmin())]
@@ -158,7 +158,7 @@ def _nothing_learned(run: RunRecord) -> Finding | None:
 
 
 def _constant_data(run: RunRecord) -> Finding | None:
-    """Always the same answer, as the data teaches it."""
+    """Always the same answer, because the data teaches it."""
     answers = _constant_answers(run)
     if not answers or answers["expected_share"] < REPEATED_SHARE:
         return None
@@ -180,7 +180,7 @@ def _constant_answers(run: RunRecord) -> Row | None:
     answers: Row | None = run.best and run.best.get("answers")
     if not answers or answers["count"] < FEWEST_ANSWERS or answers["share"] < CONSTANT_SHARE:
         return None
-    # Where most of the right answers are alike, some others among those given show that the model tells them apart.
+    # Where most of the right answers are alike, a few different ones given show that the model tells them apart.
     return answers if answers["share"] == 1 or answers["expected_share"] < 0.5 else None
 
 
@@ -204,7 +204,7 @@ def _input_ignored(run: RunRecord) -> Finding | None:
         f"The held-out loss is {best['loss']:.2f} with the right {what}s, and {best['loss'] + gain:.2f} with {what}s "
         f"that belong to other examples."
     )
-    # A gain that chance does not give shows that the files belong together; without one, only time can tell.
+    # A gain too large for chance shows that the files belong together; without one, only time can tell.
     if gain >= LEAST_GAIN * (best["loss"] + gain) or not _has_come_to_rest(run):
         title = f"The run is too short to tell whether the {what} is used"
         return Finding(TOO_SHORT, False, title, evidence, "Train for longer.")
@@ -222,7 +222,7 @@ def _input_ignored(run: RunRecord) -> Finding | None:
 
 
 def _has_come_to_rest(run: RunRecord) -> bool:
-    """Whether more of the same training would not soon change what a run has learned."""
+    """Whether a run has settled: more of the same training would not soon change what it has learned."""
     if len(run.steps) >= LONG_RUN:
         return True
     means = _TrainingLoss(run).means
@@ -230,7 +230,7 @@ def _has_come_to_rest(run: RunRecord) -> bool:
 
 
 def _epochs(run: RunRecord) -> float:
-    """How often a run has seen its data, by the number of steps that the first time took."""
+    """How often a run has seen its data, judging by the number of steps that the first pass took."""
     epochs = [row.get("epoch", 0) for row in run.steps]
     return len(epochs) / epochs.count(epochs[0])
 

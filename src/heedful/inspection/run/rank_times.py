@@ -1,4 +1,4 @@
-"""How long the steps of a run took in each of its processes, and which of them the others waited for."""
+"""How long the steps of a run took in each of its processes, and which process the others waited for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from statistics import median
 
 from heedful.inspection.run.run_record import Row, RunRecord
 
-# A process is slower than the others if its own share of a step takes so much longer than theirs.
+# A process counts as slower if its own part of a step takes this many times as long as the others'.
 SLOWER = 1.1
 
 
 @dataclass(frozen=True)
 class RankTimes:
-    """The steps of one process: median and longest seconds, and the median without the waiting for others."""
+    """The steps of one process: median and longest seconds, and the median without waiting for others."""
 
     rank: int
     seconds: float
@@ -31,7 +31,7 @@ class StepTimes:
 
     @property
     def slowest(self) -> RankTimes:
-        """The process that takes longest by itself."""
+        """The process that takes longest, not counting its waiting."""
         return max(self.ranks, key=lambda each: each.own)
 
     def in_words(self) -> str:

@@ -1,4 +1,4 @@
-"""What a training run has left in its folder, read while it goes on or after its end."""
+"""What a training run leaves in its folder, read during the run or after its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = {
 class RunRecord:
     """A run: its choices, a row for each step and each validation, what stopped it, and what was done to its data.
 
-    Of a run in several processes, `rank_steps` has the steps as each of them has logged them, by rank.
+    For a run in several processes, `rank_steps` has the steps that each of them logged, by rank.
     """
 
     name: str
@@ -55,7 +55,7 @@ class RunRecord:
 
     @property
     def best_in_words(self) -> str:
-        """What the weights were chosen by, and what was measured of them."""
+        """How the weights were chosen, and their measured results."""
         best = self.best
         if best is None:
             return "no validation gave a number"
@@ -72,7 +72,7 @@ def wrong_answers(row: Row) -> float | None:
     if "wrong" in row:
         found: float | None = row["wrong"]
         return found
-    # Runs of older versions; of tasks with an accuracy, those with labels also have an F1 score.
+    # Runs of older versions: among tasks with an accuracy, those with labels also have an F1 score.
     return 1.0 - row["accuracy"] if "macro F1" in row else None
 
 
@@ -120,7 +120,7 @@ def _metrics(file: Path) -> list[Row]:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The lines of a file that may be long, and may be being written: without half a line at the end."""
+    """The lines of a file that may be long and still growing, without an incomplete last line."""
     if not file.exists():
         return
     try:
@@ -148,7 +148,7 @@ def _row(row: Row) -> Row:
 
 
 def _with_times(rows: list[Row]) -> list[Row]:
-    """The rows of steps, with the seconds since the start where an older run has not recorded them."""
+    """The rows of steps, with the seconds since the start, also where an older run has not recorded them."""
     steps, elapsed = [], 0.0
     for row in rows:
         elapsed = row.get("elapsed", elapsed + row["seconds"])
@@ -161,12 +161,12 @@ def _finished(checkpoints: Path) -> bool:
     found = checkpoint_folders(checkpoints)
     try:
         return bool(found) and bool(read_json(found[-1] / "state.json").get("finished"))
-    except UserError:  # a run that goes on has replaced it meanwhile
+    except UserError:  # the run is still going on, and has just replaced it
         return False
 
 
 def _summarised(file: Path) -> list[Row]:
-    """How often each rule was applied to the data, and where first."""
+    """How often each rule was applied to the data, and where it was first applied."""
     rules: dict[tuple[str, str], Row] = {}
     for number, line in enumerate(_lines(file), 1):
         entry = _parsed(file, number, line, _rule)
@@ -176,7 +176,7 @@ def _summarised(file: Path) -> list[Row]:
 
 
 def _rule(entry: Row) -> Row:
-    """The rule that an entry of the data report names, and where; nothing, if it is another kind of entry."""
+    """The rule that an entry of the data report names, and where; nothing for other kinds of entry."""
     if "rule" not in entry:
         return {}
     first = {"files": entry.get("files") or [entry["file"]], "line": entry.get("line")}

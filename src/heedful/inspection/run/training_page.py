@@ -1,4 +1,4 @@
-"""The training page: how a run went, or goes, on one page."""
+"""The training page: how a run went, or is going, on one page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.inspection.run.rank_times import StepTimes, step_times
 from heedful.inspection.run.run_record import Row, RunRecord, wrong_answers
 from heedful.inspection.standalone_page import standalone_page
 
-# Of a longer run, each point is the mean of several steps.
+# In longer runs, each point is the mean of several steps.
 MOST_POINTS = 1200
 NOT_SCORES = {
     "kind",
@@ -32,13 +32,13 @@ Values = NDArray[np.float64]
 
 
 def training_page(run: RunRecord) -> str:
-    """One self-contained HTML page of a run, which may still go on."""
+    """One self-contained HTML page about a run, which may still be going on."""
     modules = ["elements.js", "scales.js", "chart.js", "training_charts.js", "training_tables.js", "training_view.js"]
     return standalone_page(f"Training of {run.name}", ["training.css"], modules, training_document(run))
 
 
 def training_document(run: RunRecord) -> dict[str, Any]:
-    """All that the page shows, as plain values for JSON."""
+    """Everything that the page shows, as plain values for JSON."""
     state = "finished" if run.finished else "stopped" if run.failure else "unfinished"
     return {
         "format": 1,
@@ -76,7 +76,7 @@ def _last_second(run: RunRecord) -> float:
 
 
 def _columns(rows: list[Row]) -> dict[str, list[float | None]]:
-    """The steps as columns; sums of loss and speed are weighted as they were taken."""
+    """The steps as columns; the mean loss and speed are weighted by tokens and by time."""
     if not rows:
         return {}
 
@@ -121,5 +121,5 @@ def _validation(row: Row) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """A number to six significant digits, as a chart needs it; none that JSON cannot hold."""
+    """A number to six significant digits, enough for a chart; None if JSON cannot hold it."""
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None

@@ -1,1 +1,1 @@
-"""Every intermediate tensor of a model by its name, and other tensors in their place."""
+"""Every intermediate tensor of a model by its name, and other tensors put in its place."""

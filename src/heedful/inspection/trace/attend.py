@@ -12,14 +12,14 @@ from heedful.layers.attention import Scoring
 from heedful.layers.masks import causal_mask
 from heedful.layers.relative_attention import RelativeScoring
 
-# Takes the last part of a point's name, the letters of its axes and its tensor; gives what to go on with.
+# Takes the last part of a point's name, the letters of its axes and its tensor; returns the tensor to go on with.
 Place = Callable[[str, str, Tensor], Tensor]
 
 
 class TappedAttend:
-    """Equation 1 of the paper: scores, scaled, with what positions add, masked, softmax, mixed values.
+    """Equation 1 of the paper: scores, scaling, what positions add, mask, softmax, mixed values.
 
-    `shared` heads have the same keys and values. Keys that positions have turned are seen here after the turn.
+    Groups of `shared` heads have the same keys and values. Keys rotated by their positions are seen after the rotation.
     """
 
     def __init__(self, tap: Place, shared: int, turned: bool) -> None:

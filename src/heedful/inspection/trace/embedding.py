@@ -1,4 +1,4 @@
-"""The way from token ids to the first block's input, written out, with a tap at each step."""
+"""From token ids to the first block's input, written out, with a tap at each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heedful.layers.embeddings import TokenEmbedding
 def tapped_embedding(
     embedding: TokenEmbedding, tap: Place, ids_BT: Tensor, positions: Tensor, segments_BT: Tensor | None = None
 ) -> Tensor:
-    """What the embedding gives: rows of its table, scaled, plus positions and segments, normalised if it does so."""
+    """The embedding's output: rows of its table, scaled, plus positions and segments, normalised if it has a norm."""
     ids_BT = tap("ids", "BT", ids_BT)
     x_BTD = tap("vectors", "BTD", F.embedding(ids_BT, embedding.table.weight))
     if embedding.scale != 1.0:

@@ -1,4 +1,4 @@
-"""Other tensors in the place of those that a model computes."""
+"""Other tensors in place of those that a model computes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from heedful.config import nearest, shown
 from heedful.errors import UserError
 from heedful.inspection.trace.point import Point
 
-# A tensor, or a function of the tensor that it takes the place of.
+# A tensor, or a function of the tensor that it replaces.
 Patch = Tensor | Callable[[Tensor], Tensor]
 
 
 class Patches:
-    """Takes the place of some tensors; sequences in `growing` are written token by token.
+    """Replaces some tensors; sequences in `growing` are written token by token.
 
-    Along these, a tensor stands for the first positions: what it has more is left out until that far is written, and
-    beyond its end what the model computes stays.
+    Along these, a tensor covers the first positions: any beyond what is written so far are left out, and beyond its end
+    the model's own values stay.
     """
 
     def __init__(self, patches: Mapping[str, Any], growing: Sequence[str] = ()) -> None:
@@ -33,7 +33,7 @@ class Patches:
         self.computed = False
 
     def __call__(self, point: Point, tensor: Tensor) -> Tensor:
-        """What the model goes on with."""
+        """The tensor that the model goes on with."""
         self.computed = True
         patch = self.patches.get(point.name)
         if patch is None:
@@ -47,9 +47,9 @@ class Patches:
         return found.to(tensor)
 
     def _placed(self, point: Point, patch: Tensor, tensor: Tensor) -> Tensor:
-        """A tensor in the place of another one, of which some positions may not be there yet."""
+        """A tensor in place of another one, some of whose positions may not exist yet."""
         if patch.dim() != tensor.dim():
-            return patch  # which is told by its shape
+            return patch  # the caller rejects it by its shape
         sizes = []
         for axis, (letter, mine, theirs) in enumerate(zip(point.letters, patch.shape, tensor.shape, strict=True)):
             sequence = {"T": point.rows, "S": point.columns}.get(letter)
@@ -68,7 +68,7 @@ class Patches:
                 raise UserError(f"this model computes no {name!r}: {nearest(name, list(names))}")
 
     def check_used(self) -> None:
-        """Raise a UserError for a patch that had no effect, though the model has computed something."""
+        """Raise a UserError for a patch that was never used, although the model has computed something."""
         unused = [name for name in self.patches if name not in self.met]
         if self.computed and unused:
             raise UserError(

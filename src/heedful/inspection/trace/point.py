@@ -1,4 +1,4 @@
-"""Where a tensor can be had: its name, the letters of its axes, and the sequences that they run along."""
+"""A place where a tensor can be read: its name, the letters of its axes, and the sequences that they run along."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Point:
     columns: str
 
     def axis(self, letter: str) -> int | None:
-        """The place of an axis, if there is one of that letter."""
+        """The place of the axis with that letter, if there is one."""
         place = self.letters.find(letter)
         return None if place < 0 else place
 
 
-# Takes what a point has, and gives what the model goes on with.
+# Takes the tensor at a point, and returns the one that the model goes on with.
 Tap = Callable[[Point, Tensor], Tensor]
 
 

@@ -21,8 +21,8 @@ from heedful.layers.multi_head_attention import MultiHeadAttention, SelfAttentio
 from heedful.layers.positions import PositionScheme
 from heedful.layers.relative_attention import STREAMS, RelativeAttention, RelativeBlock
 
-# What a model has around its blocks, by the names of its modules: the point that is its input, if any, the one that is
-# its output, if any, and the letters of both.
+# What a model has around its blocks, by the names of its modules: the point at a module's input, if any, the one at its
+# output, if any, and the letters of both.
 AROUND: dict[str, tuple[str | None, str | None, str, str]] = {
     "encoder_norm": (None, "encoder_norm.output", "", "BTD"),
     "decoder_norm": (None, "decoder_norm.output", "", "BTD"),
@@ -45,7 +45,7 @@ class TappedPositions:
         self.scheme, self.tap = scheme, tap
 
     def rotate(self, x_BHTK: Tensor, positions: Tensor) -> Tensor:
-        """Queries or keys, turned."""
+        """Queries or keys, rotated."""
         return self.scheme.rotate(x_BHTK, self.tap(positions))
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
@@ -60,14 +60,14 @@ class _Stream(threading.local):
 
 
 class Tapping:
-    """Puts taps into a view, and knows the names of all points that they can give."""
+    """Puts taps into a view, and collects the names of all points that they can give."""
 
     def __init__(self, view: nn.Module, tap: Tap) -> None:
         self.view, self.tap = view, tap
         self.names: list[str] = []
         self._stream = _Stream()
         self._has_streams = any(isinstance(each, RelativeBlock) for each in view.modules())
-        # The sequence that the head answers at.
+        # The sequence at whose positions the head answers.
         self._answering = "target" if hasattr(view, "target_embedding") else "next" if self._has_streams else TEXT
 
     def install(self) -> None:
@@ -90,7 +90,7 @@ class Tapping:
         self._head()
 
     def _place(self, prefix: str, columns: str | None = None) -> Place:
-        """A tap for the points of a part; names of XLNet's have the stream after the block's number."""
+        """A tap for the points of a part; for XLNet, their names have the stream after the block's number."""
         rows = sequence_of(prefix) if prefix else self._answering
 
         def tap(last: str, letters: str, tensor: Tensor) -> Tensor:
@@ -116,13 +116,13 @@ class Tapping:
             self.names += [joined_name(prefix, name) for name in names]
 
     def _after(self, module: nn.Module, prefix: str, last: str, letters: str) -> None:
-        """Tap what a module gives."""
+        """Tap a module's output."""
         tap = self._place(prefix)
         self._know(prefix, last)
         module.register_forward_hook(lambda _, args, output: tap(last, letters, output))
 
     def _before(self, module: nn.Module, prefix: str, last: str, letters: str) -> None:
-        """Tap what a module takes."""
+        """Tap a module's input."""
         tap = self._place(prefix)
         self._know(prefix, last)
         module.register_forward_pre_hook(lambda _, args: (tap(last, letters, args[0]), *args[1:]))
@@ -135,7 +135,7 @@ class Tapping:
             "sum": not isinstance(embedding.norm, nn.Identity),
         }
         self._know(name, "ids", "vectors", *(each for each, is_there in there.items() if is_there), "output")
-        own = cast(Any, embedding)  # its method is replaced in the view alone
+        own = cast(Any, embedding)  # its method is replaced only in the view
         own.forward = partial(tapped_embedding, embedding, self._place(name))
 
     def _attention(self, name: str, layer: SelfAttention | MultiHeadAttention) -> None:
@@ -235,9 +235,9 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def tapped_view(model: Model, tap: Tap) -> tuple[Model, list[str]]:
-    """The same model once more, on the same parameters, with a tap at every point; and the names of all points.
+    """A second view of the same model, on the same parameters, with a tap at every point; and all points' names.
 
-    The model itself is left as it is, so that others may go on using it.
+    The model itself does not change, so that others can go on using it.
     """
     view = view_of(model)
     tapping = Tapping(view, tap)

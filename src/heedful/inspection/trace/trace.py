@@ -18,7 +18,7 @@ from heedful.machine.devices import flushed_denormals, one_thread
 
 
 class Recorder:
-    """A tap that keeps what passes, after patches were put in."""
+    """A tap that keeps every tensor, after patches were applied."""
 
     def __init__(self, patches: Patches | None = None) -> None:
         self.patches = patches
@@ -36,10 +36,10 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Trace(Mapping[str, Tensor]):
-    """The tensors by name, in the order in which they were computed, and the tokens that they are about.
+    """The tensors by name, in the order in which they were computed, and the tokens that they belong to.
 
-    `tokens` has the labels of each sequence: `source` and `target` (what the decoder reads) of a translation; of a
-    language model `text`, and `next`, what each position predicts; else `text`, or the patches of an `image`.
+    `tokens` has the labels of each sequence: `source` and `target` (what the decoder reads) for a translation; for a
+    language model `text`, and `next`, what each position predicts; otherwise `text`, or the patches of an `image`.
     """
 
     model: str
@@ -81,7 +81,7 @@ class Trace(Mapping[str, Tensor]):
         return None
 
     def step(self, number: int) -> Trace:
-        """What a decoder computes in one step, 0 for the first: of its sequence the row of the newest token alone.
+        """What a decoder computes in one step, 0 for the first: of its sequence, only the row of the newest token.
 
         That row sees the keys up to itself. What is computed once, such as the encoder's part, stays whole.
         """
@@ -109,7 +109,7 @@ def _at_step(point: Point, tensor: Tensor, own: set[str], number: int) -> Tensor
 def recorded(
     model: nn.Module, patches: Patches | None, run: Callable[[Any], object]
 ) -> tuple[dict[str, Point], dict[str, Tensor]]:
-    """What a view of a model computes while `run` is called with it; the answer is the model's, hence in numbers."""
+    """What a view of a model computes while `run` is called with it; its logits, if any, must be numbers."""
     recorder = Recorder(patches)
     view, _ = tapped_view(model, recorder)
     with one_thread(), flushed_denormals(), torch.no_grad():
@@ -125,6 +125,6 @@ def recorded(
 
 
 def check_traceable(family: str) -> None:
-    """Raise a UserError for a model that has no blocks of attention."""
+    """Raise a UserError for a model without attention blocks."""
     if family == "recurrent":
         raise UserError("a recurrent model has no blocks of attention to trace: `attention` shows what it looks at")

@@ -1,4 +1,4 @@
-"""A second model on the parameters of a first one, whose parts can be changed without touching the first."""
+"""A second model on the parameters of another, whose parts can be changed without changing the other."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 def view_of(model: Model) -> Model:
-    """The same model once more, on the same parameters and tables, in evaluation mode."""
+    """A second instance of the model, on the same parameters and tables, in evaluation mode."""
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
     return copy.deepcopy(model, shared).eval()

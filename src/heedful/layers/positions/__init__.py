@@ -1,7 +1,7 @@
 """How a model learns where a token stands: one class per scheme, all behind the same three hooks.
 
-One rule holds for using a model at another length than it was trained at (`resize`): sinusoidal tables extend, learned
-tables interpolate, rotary angles rescale; biases by distance have no limit.
+One rule holds for using a model at a length other than that of its training (`resize`): sinusoidal tables extend,
+learned tables interpolate, rotary angles rescale; biases by distance have no limit.
 """
 
 from heedful.layers.positions.alibi import AlibiPositions

@@ -14,7 +14,7 @@ from heedful.settings.position_scheme import PositionConfig, PositionSizes
 class AlibiPositions(PositionScheme):
     """A penalty in proportion to the distance, with a slope per head; in encoders the same on both sides.
 
-    Nothing depends on the length, so that sequences may be longer than those of the training.
+    Nothing depends on the length, so sequences may be longer than in training.
     """
 
     slopes: Tensor
@@ -29,7 +29,7 @@ class AlibiPositions(PositionScheme):
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """A geometric sequence from 2^(-8/H) to 2^-8; between powers of two, every other slope of the next one fills up."""
+    """A geometric sequence from 2^(-8/H) to 2^-8; between powers of two, every other slope of the next is added."""
     largest_power = 2 ** int(math.log2(num_heads))
     slopes = [2 ** (-8 * (head + 1) / largest_power) for head in range(largest_power)]
     between = [2 ** (-8 * (head + 1) / (2 * largest_power)) for head in range(0, 2 * largest_power, 2)]

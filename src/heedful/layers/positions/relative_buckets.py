@@ -13,7 +13,7 @@ from heedful.settings.relative_buckets import RelativeBucketConfig
 
 
 class RelativeBucketPositions(PositionScheme):
-    """A bias per head and bucket, shared by all layers of a stack; any length is fine, as far keys share a bucket."""
+    """A bias per head and bucket, shared by all layers of a stack; any length will do, as far keys share a bucket."""
 
     buckets_X: Tensor
 
@@ -35,7 +35,7 @@ class RelativeBucketPositions(PositionScheme):
 
 
 def relative_buckets(distances_X: Tensor, num_buckets: int, max_distance: int, *, causal: bool) -> Tensor:
-    """The bucket of each distance: the nearest have one each, the others share, by the logarithm of the distance.
+    """The bucket of each distance: the nearest have one each, the others share by the logarithm of the distance.
 
     In encoders, half of the buckets are for keys after the query.
     """

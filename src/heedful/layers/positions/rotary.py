@@ -1,4 +1,4 @@
-"""Queries and keys turned by angles in proportion to their position (Su et al., 2021)."""
+"""Queries and keys turned by angles proportional to their position (Su et al., 2021)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from heedful.settings.rotary import ROTARY, RotaryConfig, RotaryScaling
 
 
 class RotaryPositions(PositionScheme):
-    """Each pair of elements of a query or key, turned by an angle of its own per position."""
+    """Each pair of elements of a query or key, turned by its own angle per position."""
 
     extends = ROTARY.extends
     cosines: Tensor
@@ -33,7 +33,7 @@ class RotaryPositions(PositionScheme):
         self.register_buffer("sines", sines, persistent=False)
 
     def _tables(self, length: int) -> tuple[Tensor, Tensor]:
-        # Beyond the trained length positions are squeezed into the range that was seen in training.
+        # Beyond the trained length, positions are squeezed into the range seen in training.
         step = min(1.0, self.sizes.length / length)
         positions = torch.arange(length, dtype=torch.float64)[:, None] * step
         angles = positions * self.rates()
@@ -52,7 +52,7 @@ class RotaryPositions(PositionScheme):
         if positions.dim() == 2:  # B 1 K/2 -> B 1 1 K/2: the same for every head
             cosine, sine = cosine[:, None], sine[:, None]
         if torch.compiler.is_compiling():
-            # A compiler fuses the passes by itself, and does not follow what is written into parts of a tensor.
+            # A compiler fuses the passes by itself, and does not follow writes into parts of a tensor.
             first, second = x_BHTK.chunk(2, dim=-1)
             return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
         return _Turn.apply(x_BHTK, cosine, sine)  # type: ignore[no-untyped-call]
@@ -64,7 +64,7 @@ class RotaryPositions(PositionScheme):
 
 
 def scaled_rates(rates: Tensor, scaling: RotaryScaling) -> Tensor:
-    """The angle per position of each pair, made smaller; of `ntk` the base has done that already."""
+    """The angle per position of each pair, made smaller; for `ntk` the base has done that already."""
     if scaling.kind == "ntk":
         return rates
     if scaling.kind == "linear":
@@ -85,7 +85,7 @@ def _turn(x_BHTK: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 class _Turn(torch.autograd.Function):
-    """`_turn`, whose gradient is turned back: half of the passes that torch would take by itself."""
+    """`_turn`, whose gradient is turned back: half of the passes that torch would take."""
 
     @staticmethod
     def forward(ctx: Any, x_BHTK: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:

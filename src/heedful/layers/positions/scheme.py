@@ -30,7 +30,7 @@ class PositionScheme(nn.Module):
         return getattr(cls, hook) is not getattr(PositionScheme, hook)
 
     def add(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
-        """The embeddings with what the scheme adds to them; positions are T, or B 1 in a decoding step."""
+        """The embeddings plus what the scheme adds to them; positions are T, or B 1 in a decoding step."""
         return x_BTD
 
     def rotate(self, x_BHTK: Tensor, positions: Tensor) -> Tensor:
@@ -40,12 +40,12 @@ class PositionScheme(nn.Module):
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
         """What is added to the scores of self-attention, H T S, or B H T S where positions differ between rows.
 
-        Query positions are T or B T, and key positions S or B S; None adds nothing, and costs nothing.
+        Query positions are T or B T, and key positions S or B S; None adds nothing and costs nothing.
         """
         return None
 
     def resize(self, length: int) -> None:
-        """Make the scheme good for sequences of up to `length`."""
+        """Make the scheme fit sequences of up to `length`."""
         self.length = length
 
     def places(self, length: int, device: torch.device) -> Tensor:
@@ -54,7 +54,7 @@ class PositionScheme(nn.Module):
         return places_T if self.extends or length <= self.length else places_T.clamp_(max=self.length - 1)
 
     def extend(self, length: int) -> None:
-        """Make sure that a scheme that knows no limit (`extends`) reaches up to `length`."""
+        """Make sure that a scheme without a limit (`extends`) reaches up to `length`."""
         if self.extends and length > self.length:
             self.resize(length)
 

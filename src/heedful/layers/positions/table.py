@@ -1,4 +1,4 @@
-"""The table of position schemes, and the way from settings to a scheme."""
+"""The table of position schemes, and how settings become a scheme."""
 
 from __future__ import annotations
 
