@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from heedful.cli.main import main
 
@@ -147,13 +148,27 @@ def test_vectors(command: Command, masked: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
 
 
-def test_a_classifier_starts_from_a_masked_language_model(command: Command, masked: Path, folder: Path) -> None:
-    arguments = ["--data", folder / "train.tsv", "--from", masked, "--steps", "3"]
-    text = command("train", "classifier", *arguments, "--out", folder / "started")[1]
-    assert "starting from" in text and "head, which starts from scratch" in text
-    config, other = (json.loads((each / "config.json").read_text()) for each in (folder / "started", masked))
+@pytest.mark.parametrize(
+    ("job", "option", "file", "head"),
+    [
+        ("classifier", "--data", "train.tsv", "head, which starts from scratch"),
+        ("tagger", "--data", "train.conll", "head, which starts from scratch"),
+        ("masked-language-model", "--text", "text.txt", "all weights"),
+    ],
+)
+def test_every_job_of_an_encoder_starts_from_a_masked_language_model(
+    command: Command, masked: Path, folder: Path, job: str, option: str, file: str, head: str
+) -> None:
+    out = folder / f"started-{job}"
+    still = ["--steps", "2", "--set=training.schedule.learning_rate=0.0"]
+    text = command("train", job, option, folder / file, "--from", masked, *still, "--out", out)[1]
+    assert "starting from" in text and head in " ".join(text.split())
+    config, other = (json.loads((each / "config.json").read_text()) for each in (out, masked))
     assert config["model"] | {"head": "masked", "num_labels": 0} == other["model"]
-    assert (folder / "started" / "tokenizer.json").read_bytes() == (masked / "tokenizer.json").read_bytes()
+    assert (out / "tokenizer.json").read_bytes() == (masked / "tokenizer.json").read_bytes()
+    before, after = (load_file(each / "model.safetensors") for each in (masked, out))
+    common = [name for name in after if not name.startswith("head.")]
+    assert len(common) > 20 and all(np.array_equal(after[name], before[name]) for name in common)
 
 
 @pytest.mark.parametrize(
