@@ -7,16 +7,16 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.text.encodings import as_utf8
+from heedful.text.xz_streams import xz_blocks
 
 STANDARD_INPUT = "-"
-_Unpacked = BufferedReader | gzip.GzipFile | lzma.LZMAFile
 
 # A longer line is cut while it is read, so that one huge line cannot fill the memory. What the reader
 # gives is then one byte longer than this, by which the cleaning rules recognise it.
@@ -126,9 +126,8 @@ def unpacked_blocks(path: str | Path, encoding: str | None = None, name: str | N
 def unpacked_bytes(path: str | Path) -> Iterator[bytes]:
     """The unpacked bytes of a file of any kind; every failure names the file."""
     try:
-        with _open_unpacked(Path(path)) as stream:
-            while block := stream.read1(_BLOCK_BYTES):
-                yield block
+        with Path(path).open("rb") as stream:  # opened once, so it may be a pipe
+            yield from _unpacked(stream, Path(path))
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"{path} is damaged or cut short ({error}): copy or compress it again") from error
     except OSError as error:
@@ -149,21 +148,18 @@ def _unreadable(path: str | Path, error: OSError) -> UserError:
     return UserError(f"{path} cannot be read: {error.strerror or error}")
 
 
-@contextmanager
-def _open_unpacked(path: Path) -> Iterator[_Unpacked]:
-    """A file's contents, unpacked if it is a .gz or .xz file; it is opened once, so it may be a pipe."""
-    with path.open("rb") as stream:
-        start = stream.peek(max(map(len, PACKED_BEGINNINGS.values())))
-        if not start.startswith(PACKED_BEGINNINGS.get(path.suffix, b"")):
-            raise UserError(f"{path} is named {path.suffix} but is not such a file: compress it again, or rename it")
-        if start.startswith(PACKED_BEGINNINGS[".gz"]):
-            with gzip.GzipFile(fileobj=stream) as unpacked:
-                yield unpacked
-        elif start.startswith(PACKED_BEGINNINGS[".xz"]):
-            with lzma.LZMAFile(stream) as unpacked_xz:
-                yield unpacked_xz
-        else:
-            yield stream
+def _unpacked(stream: BufferedReader, path: Path) -> Iterator[bytes]:
+    """A file's contents, unpacked if it is a .gz or .xz file."""
+    start = stream.peek(max(map(len, PACKED_BEGINNINGS.values())))
+    if not start.startswith(PACKED_BEGINNINGS.get(path.suffix, b"")):
+        raise UserError(f"{path} is named {path.suffix} but is not such a file: compress it again, or rename it")
+    if start.startswith(PACKED_BEGINNINGS[".xz"]):
+        yield from xz_blocks(stream, _BLOCK_BYTES)
+    elif start.startswith(PACKED_BEGINNINGS[".gz"]):
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from iter(partial(unpacked.read1, _BLOCK_BYTES), b"")
+    else:
+        yield from iter(partial(stream.read1, _BLOCK_BYTES), b"")
 
 
 def can_be_read_once_only(file: str) -> bool:

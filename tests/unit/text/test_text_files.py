@@ -110,6 +110,22 @@ def test_a_truncated_file_is_named(tmp_path: Path, packing: str) -> None:
 
 
 @pytest.mark.parametrize("packing", ["gz", "xz"])
+def test_packed_files_may_be_joined_and_damage_to_any_of_them_is_found(tmp_path: Path, packing: str) -> None:
+    path, pack = tmp_path / f"joined.{packing}", PACKERS[packing]
+    texts = [b"one\n" * 1009, os.urandom(5003).hex().encode() + b"\n", b"three\n"]
+    whole = b"".join(map(pack, texts))
+    for padding in (b"", bytes(8)):
+        path.write_bytes(whole + padding)
+        assert b"\n".join(read_lines(path)) + b"\n" == b"".join(texts)
+    second = len(pack(texts[0]))
+    flipped = [whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in (second + 1, second + 2003)]
+    for damaged in (*flipped, whole[: second + 11], whole + b"garbage"):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match="is damaged or cut short"):
+            read_lines(path)
+
+
+@pytest.mark.parametrize("packing", ["gz", "xz"])
 def test_a_file_that_is_not_what_its_name_says_is_named(tmp_path: Path, packing: str) -> None:
     path = tmp_path / f"wrong.{packing}"
     path.write_bytes(b"plain text\n")
