@@ -204,6 +204,19 @@ def test_an_answer_without_standard_output_is_not_lost_silently(verb: list[str],
     assert result.stderr.startswith(b"heedful: standard output is closed") and result.stderr.count(b"\n") == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not close what is inherited")
+@pytest.mark.parametrize("verb", ["translate", "score", "train"])
+def test_closed_standard_input_is_not_taken_for_an_empty_one(verb: str, untrained_model: Path, tmp_path: Path) -> None:
+    arguments = {
+        "evaluate": [untrained_model, "--tsv", "-"],
+        "train": ["translation", "--tsv", "-", "--out", tmp_path / "out"],
+    }
+    command = [sys.executable, "-m", "heedful", verb, *arguments.get(verb, [untrained_model])]
+    result = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *map(str, command)], capture_output=True)
+    assert result.returncode == 2 and not result.stdout
+    assert result.stderr.startswith(b"heedful: standard input is closed") and result.stderr.count(b"\n") == 1
+
+
 @pytest.mark.parametrize("option", ["--output", "--out"])
 def test_an_output_file_in_a_folder_that_does_not_exist(
     run, untrained_model: Path, tmp_path: Path, option: str

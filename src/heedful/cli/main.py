@@ -69,6 +69,22 @@ class _ClosedOutput(io.RawIOBase):
         raise UserError("standard output is closed, so the answer cannot be written: send it to a file or a pipe")
 
 
+class _ClosedInput(io.RawIOBase):
+    """Standard input that was closed before the command began."""
+
+    def __init__(self, place: IO[str]) -> None:
+        self.place = place
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        raise UserError("standard input is closed: give a text after the model, or name a file")
+
+    def readinto(self, buffer: Any) -> int:
+        return self.fileno()
+
+
 class _Verbs(Commands):
     """The verbs, imported only when called: help must not wait for torch."""
 
@@ -140,18 +156,24 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _mend_streams() -> None:
-    """Give a process that was started without standard input or error (as in `2>&-`) empty ones, and output a buffer.
+def _closed(name: str, place: IO[str]) -> IO[str]:
+    """What takes the place of a standard stream that is closed; nobody misses standard error."""
+    if name == "stdin":
+        return io.TextIOWrapper(io.BufferedReader(_ClosedInput(place)))
+    return io.TextIOWrapper(io.BufferedWriter(_ClosedOutput(place))) if name == "stdout" else place
 
-    Without output, writing there is an error. With PYTHONUNBUFFERED, which container images set, output has no buffer,
-    and a disk that takes only a part of what is written goes unnoticed.
+
+def _mend_streams() -> None:
+    """Replace standard streams that were closed (as in `2>&-`), and give output a buffer.
+
+    Reading closed input and writing to closed output are errors. With PYTHONUNBUFFERED, which container images set,
+    output has no buffer, and a disk that takes only a part of what is written goes unnoticed.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             # Opened for output too: it takes the file number that the next file would get.
             empty = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
-            is_lost = name == "stdout"
-            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(_ClosedOutput(empty))) if is_lost else empty)
+            setattr(sys, name, _closed(name, empty))
     raw, is_own = getattr(sys.stdout, "buffer", None), sys.stdout is sys.__stdout__
     if isinstance(raw, io.FileIO) and is_own:  # and not what a program that calls `main` put there
         encoding, errors = sys.stdout.encoding, sys.stdout.errors

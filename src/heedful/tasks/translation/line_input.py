@@ -7,11 +7,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from heedful.errors import UserError
+from heedful.machine.memory import memory_limit
 from heedful.tasks.translation.recent_answers import InputLine
 from heedful.text.text_files import BYTE_ORDER_MARK
 
 # Seconds to wait for another line before translating those that are there.
 PATIENCE = 0.01
+# Bytes of memory for each byte of a line while it is translated (measured: 480), and bytes of a line to be checked.
+BYTES_PER_BYTE, LONG_LINE = 500, 1 << 20
 
 ReadBytes = Callable[[], bytes]
 
@@ -79,15 +82,27 @@ def _decoded_line(raw: bytes) -> InputLine:
         return InputLine(raw.decode("utf-8", "replace"), is_valid=False)
 
 
+def _check_that_it_fits(size: int, number: int) -> None:
+    """Raise a UserError for a line that is too long for the memory; it may not be all there yet, and never end."""
+    if size > LONG_LINE and size > (longest := memory_limit() // BYTES_PER_BYTE):
+        raise UserError(
+            f"line {number} has more than {longest:,} bytes, too many for the memory: break it into several lines"
+        )
+
+
 def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
     try:
         parts: list[bytes] = []  # of a line whose end has not come yet: joined once, however many there are
+        number, size = 1, 0
         while block := read():
             first, *others = block.split(b"\n")
             parts.append(first)
+            size += len(first)
             for piece in others:
+                _check_that_it_fits(size, number)
                 lines.put(b"".join(parts))
-                parts = [piece]
+                parts, number, size = [piece], number + 1, len(piece)
+            _check_that_it_fits(size, number)
         if rest := b"".join(parts):
             lines.put(rest)
         lines.put(None)

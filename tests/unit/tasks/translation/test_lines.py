@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.decoding.options import DecodingOptions, SamplingOptions
+from heedful.errors import UserError
 from heedful.tasks.computing import Computing
+from heedful.tasks.translation import line_input
 from heedful.tasks.translation import lines as line_translation
 from heedful.tasks.translation.line_input import chunks
 from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, output_lines
@@ -41,6 +43,18 @@ def test_a_line_in_many_parts_takes_a_time_in_proportion() -> None:
 
     # Six times as long a line; were it joined at every part, 36 times as much would be copied.
     assert min(seconds(6_000) for _ in range(3)) < 18 * min(seconds(1_000) for _ in range(3))
+
+
+def test_a_line_too_long_for_the_memory_is_refused_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_input, "memory_limit", lambda: 3 * 2**20 * line_input.BYTES_PER_BYTE)
+    block = b"x" * 2**16
+    fits = [b"one\n", *[block] * 48, b"\n", *[block] * 48]
+    assert [len(line) for chunk in chunks(reader(fits), 7) for line in chunk or []] == [3, 3 * 2**20, 3 * 2**20]
+    with pytest.raises(UserError, match="line 2 has more than 3,145,728 bytes, too many for the memory"):
+        list(chunks(reader([b"one\ntwo", *[block] * 49]), 7))
+    endless = iter(lambda: block, None)
+    with pytest.raises(UserError, match="line 1 has more than"):
+        list(chunks(lambda: next(endless), 7))
 
 
 def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
