@@ -26,7 +26,8 @@ LARGEST_RELAPSE, LEAST_RELAPSE = 0.3, 0.1
 CHANCE = 5
 # The share by which a run must have reduced its first loss.
 LEAST_LEARNED = 0.02
-OVERFITTED = 1.1
+# The share and the nats by which a held-out loss must have risen: where nearly all answers are right, both are small.
+OVERFITTED, LEAST_RISE = 1.1, 0.05
 # A run of this many steps has had time to learn to use its input; so has one that has seen its data this often, and
 # whose training loss has settled, which means that it fell by less than this share in the last third. In a short run
 # the loss also settles because the learning rate has decayed.
@@ -238,7 +239,9 @@ def _epochs(run: RunRecord) -> float:
 def _overfitting(run: RunRecord) -> Finding | None:
     best, last = run.best, run.validations[-1] if run.validations else None
     lowest = min((row for row in run.validations if math.isfinite(row["loss"])), key=_loss, default=None)
-    if not best or not last or not lowest or not last["loss"] > OVERFITTED * lowest["loss"]:
+    if not best or not last or not lowest:
+        return None
+    if last["loss"] <= max(OVERFITTED * lowest["loss"], lowest["loss"] + LEAST_RISE):
         return None
     loss = _TrainingLoss(run)
     if loss.now >= loss.at(lowest["step"]):

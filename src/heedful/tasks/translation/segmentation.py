@@ -19,6 +19,8 @@ Split = Literal["auto", "sentences", "none"]
 _WORD = re.compile(r"\S+")
 # Sentence ends that need no space after them, besides those of scripts without spaces.
 _INDIC_ENDS = "।॥"
+# Quotation marks and brackets that close what ends a sentence.
+_CLOSING = re.compile(r"""["'’”»›)\]）］」』】》〉]+$""")
 
 Encode = Callable[[list[str]], list[list[int]]]
 
@@ -130,7 +132,7 @@ class Splitter:
         joined = _packed(sentences, tokens.sizes(sentences), most, usual)
         bound = self.longest if split == "none" else most_seen
         parts = [self._parts(tokens, span, usual, bound) for span in joined]
-        spans = [span for part in parts for span in part.spans]
+        spans = self._with_signs(tokens, [span for part in parts for span in part.spans])
         ends = [spans[0][0], *(end for _, end in spans)]
         pieces = [TextPiece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
         forced = [part.longest for part in parts if part.is_forced]
@@ -166,6 +168,19 @@ class Splitter:
         tokens.ids(packed)  # all at once
         return [part for each in packed for part in self._halves(tokens, each, room)]
 
+    def _with_signs(self, tokens: _LineTokens, parts: list[Span]) -> list[Span]:
+        """The parts, where those without a letter or digit are joined to a neighbour: alone, a model would invent."""
+        joined: list[Span] = []
+        for start, end in parts:
+            if joined:
+                last = joined[-1]
+                says_nothing = not (_has_word(tokens.line[start:end]) and _has_word(tokens.line[slice(*last)]))
+                if says_nothing and tokens.sizes([(last[0], end)])[0] <= self.longest:
+                    joined[-1] = (last[0], end)
+                    continue
+            joined.append((start, end))
+        return joined
+
     def _halves(self, tokens: _LineTokens, span: Span, room: int) -> list[Span]:
         """The span halved again and again until every part fits."""
         start, end = span
@@ -174,6 +189,10 @@ class Splitter:
             return [span]
         middle = (start + end) // 2
         return self._halves(tokens, (start, middle), room) + self._halves(tokens, (middle, end), room)
+
+
+def _has_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _is_wide(character: str) -> bool:
@@ -202,5 +221,5 @@ def space_between(piece: TextPiece, source: str, target: str) -> str:
     """
     if piece.before or not target or _is_wide(target[-1]):
         return piece.before
-    last = source[-1:]
+    last = _CLOSING.sub("", source)[-1:]
     return " " if last and (_is_wide(last) or last in _INDIC_ENDS) else ""

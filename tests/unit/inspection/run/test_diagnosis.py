@@ -73,6 +73,12 @@ def test_overfitting_is_told_from_the_loss_and_the_folder_from_what_the_weights_
     assert "the weights of step 150, by the fewest wrong answers: 20.00%" in finding.advice
 
 
+def test_a_small_loss_that_rises_a_little_is_not_overfitting(write_run, step_row, validation_row) -> None:
+    rows = [step_row(number, loss=5 - number / 50) for number in range(1, 201)]
+    rows += [validation_row(step, loss=loss, wrong=0.0) for step, loss in ((100, 0.0137), (200, 0.0279))]
+    assert verdict(read_run(write_run(rows))) == "healthy"
+
+
 @pytest.mark.parametrize(("spread", "expected"), [(0.01, "divergence"), (0.2, "healthy")])
 def test_a_noisy_loss_that_rises_a_little_has_not_diverged(
     write_run, step_row, validation_row, spread: float, expected: str

@@ -128,8 +128,17 @@ def test_the_pieces_and_their_spaces_are_the_line_and_every_piece_fits(split: st
     assert all(0 < len(piece.text) <= longest for piece in found)
 
 
+@pytest.mark.parametrize("line", ["狗看猫。”猫爱书！", "“狗看猫。猫爱书！", "狗看猫。……猫爱书！", "狗看猫猫爱书🐕"])
+def test_signs_are_never_a_piece_of_their_own(line: str) -> None:
+    seen = TrainingLines(2, 3, 3, 1, 1, 1)
+    found = Splitter(encode_characters, 13, "zh", seen).split(line, encode_characters([line])[0], "auto")
+    assert len(found.pieces) > 1 and all(any(map(str.isalnum, text)) for text in texts(found.pieces))
+    assert "".join(each.before + each.text for each in found.pieces) == line
+
+
 def test_translations_of_scripts_without_spaces_get_one_where_they_need_it() -> None:
     assert space_between(TextPiece("再见。", ""), "你好。", "Hello.") == " "
+    assert space_between(TextPiece("再见。", ""), "他说：“你好。”", 'He says: "Hello."') == " "
     assert space_between(TextPiece("再见。", ""), "你好。", "今日は。") == ""
     assert space_between(TextPiece("校で歌う。", ""), "「猫が朝学", "The cat") == " "
     assert space_between(TextPiece("校で歌う。", ""), "「猫が朝学", "猫は") == ""
