@@ -1,4 +1,4 @@
-"""Whether settings can belong to some weights, before memory is allocated for them."""
+"""Whether settings can belong to some weights, or to any, before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ from heedful.settings.positions import traits_of
 MOST_COMPUTED = 2**23
 # Settings that equal the number of rows or columns of some tensor.
 ROWS_AND_COLUMNS = {"vocabulary_size", "width", "hidden_width", "inner_width", "key_width", "value_width", "num_labels"}
+
+# The largest numbers that new models may have: larger ones are slips, which would take hours or the memory to fail.
+LARGEST = {"num_layers": 10_000, "vocabulary_size": 2**22}
+
+
+def check_new_sizes(settings: Any) -> None:
+    """Raise a UserError for settings of a new model that are larger than any model's."""
+    for name, value in _whole_numbers(settings):
+        if value > (largest := LARGEST.get(name.rpartition(".")[2], value)):
+            raise UserError(f"{name} is {shown(value)}, but must be at most {largest:,}")
 
 
 def check_sizes(settings: Any, shapes: Mapping[str, Sequence[int]]) -> None:

@@ -13,12 +13,13 @@ from heedful.errors import UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import choose_device, supports_bf16
 from heedful.models.families import FAMILIES
-from heedful.models.memory_plan import tokens_that_fit
+from heedful.models.memory_plan import free_memory, tokens_that_fit
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
 from heedful.presets.preset import given_settings
 from heedful.presets.recipes import budget_recipe
 from heedful.settings.families import FAMILY_SETTINGS
+from heedful.settings.sizes import check_new_sizes
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
 from heedful.training.parallel.layout import check_stages, choose_layout, data_size
@@ -59,11 +60,25 @@ def check_layout(run: RunConfig, processes: int) -> None:
     """Raise a UserError if a new run cannot be laid out over this many processes, before its data is prepared."""
     filled = _filled_before_data(run, _family(run.data, run.preset, run.family))
     device = choose_device(filled.training.machine.device)
-    tensor = choose_layout(filled.training.parallel, processes, device.type).tensor or 1
+    layout = choose_layout(filled.training.parallel, processes, device.type)
+    tensor = layout.tensor or 1
+    _check_memory(_model_before_data(filled), tensor * (layout.shard or 1) * (layout.pipeline or 1), device)
     if tensor > 1 and run.preset:  # otherwise the data settles how many heads there are
         from heedful.training.parallel.tensor import check_split
 
         check_split(_model_before_data(filled), tensor)
+
+
+def _check_memory(model: nn.Module, shares: int, device: torch.device) -> None:
+    """Raise a UserError if the parameters and tables of a share of the model alone do not fit into the memory."""
+    numbers = counted(model) + sum(buffer.numel() for buffer in model.buffers())
+    needed, free = 4 * numbers / shares, free_memory(device)
+    if needed > free:
+        raise UserError(
+            f"the model has at least {numbers / 1e9:,.1f} billion numbers, which take {needed / 1e9:,.0f} GB in each "
+            f"process, but there are {free / 1e9:,.0f} GB: choose smaller settings of the model, or see "
+            "`heedful plan` for what it takes"
+        )
 
 
 def _filled_before_data(run: RunConfig, family: str) -> ResolvedRun:
@@ -75,9 +90,13 @@ def _filled_before_data(run: RunConfig, family: str) -> ResolvedRun:
 def _model_before_data(filled: ResolvedRun) -> nn.Module:
     """The model without its memory, and with a vocabulary of any size if the data will settle that."""
     model = filled.model
+    check_new_sizes(model)
     if getattr(model, "vocabulary_size", 0) is None:
         model = replace(model, vocabulary_size=1)
-    return FAMILIES[filled.family].build_without_memory(model)
+    try:
+        return FAMILIES[filled.family].build_without_memory(model)
+    except RuntimeError as error:  # sizes that torch cannot count
+        raise UserError(f"the settings do not make a model: {str(error).splitlines()[0]}") from None
 
 
 def _family(job: Job, preset: str | None, family: str | None) -> str:

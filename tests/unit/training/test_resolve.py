@@ -43,3 +43,26 @@ def test_a_layout_that_cannot_be_is_refused_before_there_is_data() -> None:
         check_layout(asking("translation_tiny", tensor=3), 6)
     with pytest.raises(UserError, match=r"tensor is 2, but a Recurrent.* cannot be split over processes"):
         check_layout(asking("recurrent_tiny", tensor=2), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("width", 10**9, "the settings do not make a model: "),
+        ("vocabulary_size", 10**11, "model.vocabulary_size is 100000000000, but must be at most 4,194,304"),
+        ("encoder.num_layers", 10**9, "model.encoder.num_layers is 1000000000, but must be at most 10,000"),
+        ("encoder.feed_forward.inner_width", 10**11, "the model has at least .* billion numbers, which take .* GB"),
+        ("max_length", 10**12, "the model has at least .* choose smaller settings"),
+    ],
+)
+def test_absurd_sizes_are_refused_before_there_is_data(name: str, value: int, message: str) -> None:
+    settings: dict = {}
+    *tables, last = ["model", *name.split(".")]
+    place = settings
+    for table in tables:
+        place = place.setdefault(table, {})
+    place[last] = value
+    run = RunConfig("out", TranslationData(("a.en",), ("a.de",)), "translation_tiny", settings)
+    check = check_layout if message.startswith("the model has") else check_settings
+    with pytest.raises(UserError, match=message):
+        check(run, *[1] * (check is check_layout))
