@@ -77,7 +77,17 @@ STATES = {
     "an end of another type": {"finished": "no"},
     "a rank of another type": {"best_rank": {"a": 1}},
     "a rank of texts": {"best_rank": ["low"]},
+    "a rank of nothing": {"best_rank": []},
     "metrics of another type": {"metrics": [1, 2]},
+    "metrics without their fields": {"metrics": {}},
+    "metrics without a checksum": {"metrics": {"bytes": 84, "blake2b": 7}},
+    "progress of another type": {"progress": "x"},
+    "more progress than all": {"progress": 1.5},
+    "negative progress": {"extended_at": -0.25},
+    "an endless share": {"extended_at": float("nan")},
+    "progress at no time": {"progress_at": None},
+    "scores of another type": {"unsaved_scores": [2.5]},
+    "scores that are no numbers": {"unsaved_scores": {"loss": "low"}},
 }
 
 
