@@ -10,6 +10,8 @@ from pathlib import Path
 
 from heedful.machine.control_group import group_settings
 
+# What Linux tells of this process's memory, in pages.
+STATM = Path("/proc/self/statm")
 # The limit of a control group, and its name in the first version of control groups.
 GROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 
@@ -54,11 +56,13 @@ def _physical_memory() -> int:
     return 4 * 2**30  # Windows reports it only through its own interface: assume little
 
 
-def resident_memory() -> int:
-    """Bytes of physical memory that this process holds now."""
+def resident_memory() -> int | None:
+    """Bytes of physical memory that this process holds now, or None where the system does not tell."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:  # not Linux: the most that it has held
+        if sys.platform == "win32":
+            return None
         import resource
 
         scale = 1 if sys.platform == "darwin" else 1024

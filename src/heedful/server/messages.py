@@ -128,10 +128,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """How a worker stands: sentences that wait and run, slots for them, tokens made since its start, bytes held."""
+    """How a worker stands: sentences that wait and run, slots for them, tokens since its start, bytes held if known."""
 
     waiting: int
     running: int
     slots: int
     tokens: int
-    memory: int
+    memory: int | None

@@ -1,4 +1,5 @@
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -56,6 +57,18 @@ def test_control_groups_of_the_first_version_limit_memory_too(groups: Path) -> N
 def test_without_control_groups_there_is_no_limit_of_theirs(groups: Path) -> None:
     (groups / "of_process").unlink()
     assert available_cores() >= 1 and memory.memory_limit() > 123456789
+
+
+def test_resident_memory_is_unknown_where_the_system_does_not_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = memory.resident_memory()
+    monkeypatch.setattr(memory, "STATM", tmp_path / "missing")
+    for size in (held, memory.resident_memory()):
+        assert size is None or size > 2**20
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "resource", None)  # which makes it one that cannot be imported
+    assert memory.resident_memory() is None
 
 
 def test_side_by_side_keeps_the_order_and_draws_no_more_than_it_needs() -> None:
