@@ -168,6 +168,15 @@ def test_amounts(text: str, value: float) -> None:
     assert amount(text, "it") == value
 
 
+@pytest.mark.parametrize("letter", range(1, 7))
+@pytest.mark.parametrize("share", [0.9, 0.9994, 0.99949, 0.99951, 0.9998, 1.0])
+def test_amounts_near_the_next_letter_are_shown_as_they_are(share: float, letter: int) -> None:
+    number, unit = shown(share * 1000**letter, "B").split()
+    assert "e" not in number
+    size = 1000 ** ["B", "kB", "MB", "GB", "TB", "PB"].index(unit)
+    assert float(number.replace(",", "")) * size == pytest.approx(share * 1000**letter, rel=0.001)
+
+
 def test_amounts_are_shown_in_three_digits() -> None:
     assert [shown(each, "B") for each in (0, 12, 1234, 999_600, 80e9, 1.5e18)] == [
         "0 B",
