@@ -1,10 +1,16 @@
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pytest
 import torch
+from torch import Tensor
 
 from heedful.training.averaging import MovingAverage, mean_of_checkpoints
 from heedful.training.checkpoint import checkpoint_folders, load_checkpoint, prune_checkpoints, save_checkpoint
 from heedful.training.metrics import MetricsFile
+from heedful.training.parallel.pieces import Share, whole_share
+from heedful.training.parallel.spread_model import SpreadModel
+from small_trainer import save_step, small_trainer
 
 
 def save(folder: Path, step: int) -> Path:
@@ -45,6 +51,40 @@ def test_a_checkpoint_of_the_same_step_is_replaced(tmp_path: Path) -> None:
 def test_mean_of_checkpoints(tmp_path: Path) -> None:
     paths = [save(tmp_path, step) for step in (2, 3, 7)]
     assert mean_of_checkpoints(paths)["w"].tolist() == [4.0] * 3
+
+
+class Alone(SpreadModel):
+    """A spread model that is whole in this process."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model, self.average = model, None
+
+    def whole(self, tensors: Mapping[str, Tensor], names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
+        return iter([(name, tensors[name]) for name in names])
+
+    def shares(self, tensors: Mapping[str, Tensor]) -> dict[str, Share]:
+        return {name: whole_share(tensor) for name, tensor in tensors.items()}
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_the_mean_is_in_place_until_its_block_ends_in_whatever_way(spread: bool, tmp_path: Path) -> None:
+    trainer = small_trainer(tmp_path)
+    for step in (2, 3, 7):
+        save_step(trainer, step)
+    learner = Alone(trainer.model) if spread else trainer.learner
+
+    def weights() -> list[float]:
+        kept = learner._kept(False) if spread else dict(trainer.model.named_parameters())
+        return kept["bias"].tolist()
+
+    def fail() -> None:
+        with learner.mean_of(checkpoint_folders(tmp_path / "checkpoints")[-2:]):
+            assert weights() == [5.0, 5.0]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert weights() == [7.0, 7.0]
 
 
 def test_moving_average_and_its_swap() -> None:
