@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-CGROUP_FILES = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+from heedful.machine.control_group import group_settings
+
+# What Linux tells of this process's memory, in pages.
+STATM = Path("/proc/self/statm")
+# The limit of a control group, and its name in the first version of control groups.
+GROUP_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 
 # The numbers of two settings of glibc's allocator: how much free memory at the end of the heap is not returned to the
 # system, and the largest tensors that lie in the heap (older versions accept no more than the smaller number).
@@ -31,13 +34,11 @@ def keep_freed_memory() -> None:
 
 
 def memory_limit() -> int:
-    """In bytes, the smallest of the machine's memory, the control group's limit and the process's resource limit."""
+    """In bytes, the smallest of the machine's memory and the limits of the control groups and of the process itself."""
     limits = [_physical_memory()]
-    for file in [*CGROUP_FILES, *_own_cgroup_files()]:
-        try:
-            limits.append(int(Path(file).read_text()))
-        except (OSError, ValueError):  # no such file, or "max"
-            continue
+    for setting in [text for name in GROUP_LIMITS for text in group_settings(name)]:
+        with suppress(ValueError):  # "max"
+            limits.append(int(setting))
     if sys.platform != "win32":
         import resource
 
@@ -49,25 +50,19 @@ def memory_limit() -> int:
     return min(limits)
 
 
-def _own_cgroup_files() -> list[str]:
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-    return [f"/sys/fs/cgroup{line.split(':', 2)[2]}/memory.max" for line in lines if line.startswith("0::")]
-
-
 def _physical_memory() -> int:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return 4 * 2**30  # Windows reports it only through its own interface: assume little
 
 
-def resident_memory() -> int:
-    """Bytes of physical memory that this process holds now."""
+def resident_memory() -> int | None:
+    """Bytes of physical memory that this process holds now, or None where the system does not tell."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:  # not Linux: the most that it has held
+        if sys.platform == "win32":
+            return None
         import resource
 
         scale = 1 if sys.platform == "darwin" else 1024

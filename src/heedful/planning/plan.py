@@ -93,26 +93,41 @@ def make_plan(
     planner = Planner.of(subject)
     ranked = planner.ranked(gpus, hardware)
     if not ranked:
-        refuse(planner, gpus, hardware)
-    best = _measured(ranked, subject, hardware, tell)
-    if not best:
-        refuse(planner, gpus, hardware)
-    return Plan(subject, gpus, tokens, hardware, planner.parameters.total, planner.flops, len(ranked), tuple(best))
+        refuse(planner, gpus, hardware, planner.smallest(gpus, hardware))
+    fitting = _measured(ranked, subject, hardware, tell)
+    if not fitting:
+        # The fastest ways to cut a step need more memory than others, and none of these layouts has stages.
+        smallest = _measure(planner.smallest(gpus, hardware), subject, tell)
+        if smallest.total > hardware.memory:
+            refuse(planner, gpus, hardware, smallest)
+        fitting = [smallest]
+    parameters, flops = planner.parameters.total, planner.flops
+    return Plan(subject, gpus, tokens, hardware, parameters, flops, len(fitting), _shown(fitting))
 
 
 def _measured(
     ranked: list[PlannedLayout], subject: Subject, hardware: Hardware, tell: Callable[[str], None]
 ) -> list[PlannedLayout]:
-    """The best layouts by rank: the first few measured, and left out if they turn out not to fit, then some others."""
+    """The layouts by rank, the first few of them measured, without those that turn out not to fit."""
     found = list(ranked)
     fitting = 0
     # Layouts with stages cannot be measured: stages are not applied to a model as the other axes are.
     for place in [place for place, each in enumerate(ranked) if each.layout.pipeline == 1][:MOST_TRIED]:
-        tell(f"measuring a step of {ranked[place].layout}")
-        found[place] = replace(ranked[place], measured=measure(subject, ranked[place].layout))
+        found[place] = _measure(ranked[place], subject, tell)
         fitting += found[place].total <= hardware.memory
         if fitting == MEASURED:
             break
-    found = [each for each in found if each.total <= hardware.memory]
-    others = [each for each in found if not each.measured][: SHOWN - fitting]
-    return [each for each in found if each.measured or each in others]
+    return [each for each in found if each.total <= hardware.memory]
+
+
+def _measure(planned: PlannedLayout, subject: Subject, tell: Callable[[str], None]) -> PlannedLayout:
+    """The layout with what a step of it really takes."""
+    tell(f"measuring a step of {planned.layout}")
+    return replace(planned, measured=measure(subject, planned.layout))
+
+
+def _shown(fitting: list[PlannedLayout]) -> tuple[PlannedLayout, ...]:
+    """The layouts to show, by rank: those that were measured, and the best of the others."""
+    measured = sum(each.measured is not None for each in fitting)
+    others = [each for each in fitting if not each.measured][: SHOWN - measured]
+    return tuple(each for each in fitting if each.measured or each in others)

@@ -24,17 +24,14 @@ def amount(text: str, what: str, lowest: float = 0.0, largest: float = float("in
     return value
 
 
-def shown(value: float, unit: str = "", digits: int = 3) -> str:
+def shown(value: float, unit: str = "") -> str:
     """A number to three digits, with the letter that suits it: 1.52 GB."""
     for size, letter in UNITS:
-        # What would round up to a thousand of one letter is one of the next.
+        # What would round up to a thousand of one letter is one of the next, if there is one.
         if value >= size * 0.9995:
-            return (
-                f"{value / size:.{digits}g} {letter}{unit}"
-                if value / size < 1000
-                else f"{value / size:,.0f} {letter}{unit}"
-            )
-    return f"{value:.{digits}g} {unit}".rstrip()
+            share = value / size
+            return f"{f'{share:.3g}' if share < 999.5 else f'{share:,.0f}'} {letter}{unit}"
+    return f"{value:.3g} {unit}".rstrip()
 
 
 def count(value: float) -> str:

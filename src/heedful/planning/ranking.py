@@ -107,10 +107,11 @@ class Planner:
         return PlannedLayout(layout, memory, sent, layout.step_sequences() * self.shape.tokens, seconds)
 
 
-def refuse(planner: Planner, gpus: int, hardware: Hardware) -> NoReturn:
-    """Raise a UserError that says what a model that fits in no layout would need."""
-    smallest = planner.smallest(gpus, hardware)
-    enough = _enough_gpus(planner, gpus, hardware)
+def refuse(planner: Planner, gpus: int, hardware: Hardware, smallest: PlannedLayout) -> NoReturn:
+    """Raise a UserError that says what a model that fits in no layout would need, given the smallest one."""
+    # If it was measured, closed forms are taken to be as far off with more GPUs.
+    closed = hardware.memory * sum(smallest.memory.values()) / smallest.total
+    enough = _enough_gpus(planner, gpus, replace(hardware, memory=closed))
     more = f"about {enough:,} such GPUs are enough" if enough else "no number of such GPUs is enough"
     raise UserError(
         f"{planner.subject.name} fits in no layout of {gpus:,} GPUs with {shown(hardware.memory, 'B')} each: "

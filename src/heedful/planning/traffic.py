@@ -15,13 +15,14 @@ def traffic_of(shape: ModelShape, parameters: ModelParameters, layout: Layout, b
     # Blocks are gathered for the forward pass and again for the backward pass, the others once.
     gathered = 2 * block_bytes * blocks + FULL * others.gathered
     summed = FULL * (blocks + others.gathered)
-    per_part = {
-        "replicate": 2 * _ring(FULL * held, layout.replicate),
-        "shard": _ring(gathered + summed, layout.shard),
-        "tensor": 2 * _ring(_layer_sums(shape, layout, block_bytes), layout.tensor),
-        "pipeline": _handed_on(shape, layout),
+    # Copies of stages sum their gradients once, after all parts; the others after each part.
+    sums = layout.parts if layout.pipeline == 1 else 1
+    return {
+        "replicate": sums * 2 * _ring(FULL * held, layout.replicate),
+        "shard": layout.parts * _ring(gathered + summed, layout.shard),
+        "tensor": layout.parts * 2 * _ring(_layer_sums(shape, layout, block_bytes), layout.tensor),
+        "pipeline": layout.parts * _handed_on(shape, layout),
     }
-    return {axis: size * layout.parts for axis, size in per_part.items()}
 
 
 def _ring(size: int, gpus: int) -> int:

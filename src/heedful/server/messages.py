@@ -128,10 +128,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The state of a worker: sentences waiting and running, slots for them, tokens made since its start, bytes held."""
+    """The state of a worker: sentences waiting and running, slots for them, tokens made since its start, bytes held if known."""
 
     waiting: int
     running: int
     slots: int
     tokens: int
-    memory: int
+    memory: int | None

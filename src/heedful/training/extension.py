@@ -30,26 +30,38 @@ def end_in_words(limit: LimitConfig) -> str:
     return f"after {limit.patience} validations without improvement"
 
 
+def same_end(before: LimitConfig, now: LimitConfig) -> bool:
+    """Whether two limits end a run at the same point: patience does not count beside another limit."""
+    return _end(before) == _end(now)
+
+
+def _end(limit: LimitConfig) -> tuple[str, float]:
+    """The kind of limit that ends a run, and how far it lets the run go."""
+    kind = next((name for name in KINDS if getattr(limit, name) is not None), "patience")
+    value = getattr(limit, kind)
+    return kind, seconds(value) if kind == "budget" else value
+
+
 def check_extension(before: LimitConfig, now: LimitConfig, wanted: bool, out: Path) -> Extension:
     """Where the run in a folder is extended from; a UserError if it cannot be, or if that was not asked for."""
     ends, another = end_in_words(before), "or choose another --out for a new run"
-    kinds = [next((name for name in KINDS if getattr(limit, name) is not None), "patience") for limit in (before, now)]
-    old, new = (getattr(limit, kind) for limit, kind in zip((before, now), kinds, strict=True))
-    changed = f"training.limit.{kinds[1]} was {getattr(before, kinds[1])!r} and is now {new!r}"
+    (old_kind, old), (kind, new) = _end(before), _end(now)
+    name = old_kind if kind == "patience" else kind  # patience has a value even where it does not count
+    changed = f"training.limit.{name} was {getattr(before, name)!r} and is now {getattr(now, name)!r}"
     step = _finished_at(out)
     if step is None:
         raise UserError(
             f"{out} holds a run that ends {ends} and has not got there yet: {changed}. Use the same command to "
             f"continue it (once it has finished, --extend takes it further), {another}"
         )
-    if kinds[0] != kinds[1]:
+    if kind != old_kind:
         raise UserError(
-            f"{out} holds a run that ended {ends}: {changed}. It can be extended by a larger {kinds[0]} only, {another}"
+            f"{out} holds a run that ended {ends}: {changed}. It can be extended by a larger {old_kind} only, {another}"
         )
-    if not (seconds(new) > seconds(old) if kinds[0] == "budget" else new > old):
+    if new <= old:
         raise UserError(
             f"{out} holds a run that ended {ends}: {changed}, which is less. "
-            f"Give a larger {kinds[0]} to extend it, {another}"
+            f"Give a larger {kind} to extend it, {another}"
         )
     if not wanted:
         raise UserError(

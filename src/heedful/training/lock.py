@@ -13,8 +13,9 @@ from heedful.errors import UserError
 from heedful.files import write_file
 from heedful.storage import storage_error, writing
 
-# What torchrun calls its run, the same through all restarts and on all nodes.
-LAUNCH = "TORCHELASTIC_RUN_ID"
+# What torchrun calls its run, the same through all restarts and on all nodes; without --rdzv-id, it may be the same for
+# runs that have nothing to do with each other.
+LAUNCH, UNNAMED = "TORCHELASTIC_RUN_ID", "none"
 
 
 @contextmanager
@@ -52,16 +53,23 @@ def locked(out: Path, patience_seconds: float, tell: Callable[[str], None]) -> I
         lock.release()
 
 
+def _launch() -> str | None:
+    """The name that tells this launch from all others, if there is one."""
+    name = os.environ.get(LAUNCH)
+    return None if name == UNNAMED else name
+
+
 def _is_this_launch(file: Path) -> bool:
     try:
-        return LAUNCH in os.environ and file.read_text(encoding="utf-8") == os.environ[LAUNCH]
+        return _launch() is not None and file.read_text(encoding="utf-8") == _launch()
     except (OSError, ValueError):
         return False
 
 
 def _note_launch(file: Path) -> None:
-    if LAUNCH in os.environ:
-        write_file(file, os.environ[LAUNCH])
+    name = _launch()
+    if name is not None:
+        write_file(file, name)
     else:
         with writing(file):
             file.unlink(missing_ok=True)

@@ -9,6 +9,9 @@ from torch import Tensor, nn
 
 from heedful.config import require
 
+# What AdamW keeps of a parameter: a number, and two tensors of its shape.
+KEPT = ("step", "exp_avg", "exp_avg_sq")
+
 
 @dataclass(frozen=True)
 class OptimizerConfig:
@@ -62,7 +65,7 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.AdamW, tensors: d
         state = {
             # A copy: what is loaded is a view of the file, which will be removed.
             key: tensors[f"{name}/{key}"].clone().to(parameter.device)
-            for key in ("step", "exp_avg", "exp_avg_sq")
+            for key in KEPT
             if f"{name}/{key}" in tensors
         }
         if state:

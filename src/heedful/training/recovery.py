@@ -15,7 +15,7 @@ from heedful.models.weights_file import load_parameters
 from heedful.training.averaging import MovingAverage
 from heedful.training.checkpoint import DamagedCheckpointError, load_checkpoint
 from heedful.training.metrics import MetricsFile
-from heedful.training.optimizer import restore_optimizer
+from heedful.training.optimizer import KEPT, restore_optimizer
 from heedful.training.run_state import RunState
 
 
@@ -113,10 +113,13 @@ def check_contents(
             raise DamagedCheckpointError(f"the {group} does not have {missing[0]}")
     for name, shape in shapes.items():
         group, _, rest = name.partition("/")
-        parameter = parameters.get(rest.partition("/")[0])
-        scalar = group == "optimizer" and not shape
-        if parameter is None or not (scalar or tuple(shape) == tuple(parameter.shape)):
+        parameter_name, _, kept = rest.partition("/")
+        parameter = parameters.get(parameter_name)
+        if parameter is None or tuple(shape) != (() if kept == "step" else tuple(parameter.shape)):
             raise DamagedCheckpointError(f"the {group} does not fit the model: {rest}")
+        missing = [each for each in KEPT if kept and f"{group}/{parameter_name}/{each}" not in shapes]
+        if missing:
+            raise DamagedCheckpointError(f"the {group} does not have {parameter_name}/{missing[0]}")
     return state
 
 

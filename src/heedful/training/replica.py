@@ -137,8 +137,10 @@ class Replica(Generic[AnyBatch]):
         """Inside the block, the model has the mean of the weights of these checkpoints."""
         last = {name: tensor.clone() for name, tensor in parameter_tensors(self.model).items()}
         load_parameters(self.model, mean_of_checkpoints(checkpoints))
-        yield
-        load_parameters(self.model, last)
+        try:
+            yield
+        finally:
+            load_parameters(self.model, last)
 
 
 def in_memory(tensor: Tensor) -> Tensor:

@@ -65,10 +65,12 @@ class RunState:
     def from_dict(data: dict[str, Any]) -> RunState:
         """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
         mark = data.get("metrics")
-        if not isinstance(data.get("position"), dict) or not isinstance(mark, dict | None):
+        if not isinstance(data.get("position"), dict):
             raise ValueError("its position makes no sense")
+        if not isinstance(mark, dict | None) or mark == {}:
+            raise ValueError("its metrics make no sense")
         try:
-            nested = {"position": Position(**data["position"]), "metrics": mark and MetricsMark(**mark)}
+            nested = {"position": Position(**data["position"]), "metrics": MetricsMark(**mark) if mark else None}
             state = RunState(**{**data, **nested})
         except TypeError:
             raise UserError(
@@ -83,13 +85,20 @@ class RunState:
         position, mark = self.position, self.metrics
         counts = {**asdict(position), "split": self.split, "validations_passed": self.validations_passed}
         counts |= {"validations_since_best": self.validations_since_best, "metrics": mark.bytes if mark else 0}
-        times = {name: getattr(self, name) for name in ("elapsed", "began", "reserve", "validating")}
+        times = {name: getattr(self, name) for name in ("elapsed", "began", "reserve", "validating", "progress_at")}
+        shares = {name: getattr(self, name) for name in ("progress", "extended_at")}
+        rank, scores = self.best_rank, self.unsaved_scores
         wrong = [name for name, value in counts.items() if type(value) is not int or not 0 <= value < 2**53]
         wrong += [name for name, value in times.items() if not _is_number(value) or not 0 <= value < math.inf]
+        wrong += [name for name, value in shares.items() if not _is_number(value) or not 0 <= value <= 1]
+        if mark and not isinstance(mark.blake2b, str):
+            wrong.append("metrics")
         if not (isinstance(self.validation_steps, list) and all(type(each) is int for each in self.validation_steps)):
             wrong.append("validation_steps")
-        if not (self.best_rank is None or (isinstance(self.best_rank, list) and all(map(_is_number, self.best_rank)))):
+        if rank is not None and not (isinstance(rank, list) and rank and all(map(_is_number, rank))):
             wrong.append("best_rank")
+        if scores is not None and not (isinstance(scores, dict) and all(map(_is_number, scores.values()))):
+            wrong.append("unsaved_scores")
         if type(self.finished) is not bool:
             wrong.append("finished")
         if not wrong and self.split < 1:

@@ -15,7 +15,7 @@ from heedful.model_folder import ModelConfig
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.job import Choice, PreparedJob
 from heedful.training.description import describe, describe_extension, with_layout
-from heedful.training.extension import Extension, check_extension
+from heedful.training.extension import Extension, check_extension, same_end
 from heedful.training.identity import refuse_changes, requested, with_saved_names
 from heedful.training.parallel.layout import choose_layout
 from heedful.training.resolve import ResolvedRun, check_parts, choose, fill_in
@@ -58,7 +58,7 @@ def reload_run(run: RunConfig, file: Path, processes: int = 1) -> tuple[RunConfi
     resolved = replace(resolved, training=replace(training, parallel=layout))
     check_parts(resolved.training, evenly=False)
     saved = replace(saved, resolved=resolved, choices=with_layout(saved.choices, resolved.training))
-    if limit != resolved.training.limit:
+    if not same_end(resolved.training.limit, limit):
         extension = check_extension(resolved.training.limit, limit, run.extend, out)
         training = replace(resolved.training, limit=limit)
         choices = describe_extension(saved.choices, training, extension)

@@ -84,7 +84,9 @@ def _stored_of(name: str, entry: Any) -> Stored:
     try:
         kind, shape = entry["dtype"], _counts(entry["shape"])
         pieces = tuple(_piece_of(piece, shape) for piece in entry["pieces"])
-        if kind not in KINDS or sum(math.prod(piece.sizes) for piece in pieces) != math.prod(shape):
+        # As many numbers as the tensor has, none of them twice: so they are all there.
+        complete = sum(math.prod(piece.sizes) for piece in pieces) == math.prod(shape) and not overlap(pieces)
+        if kind not in KINDS or not complete:
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise DamagedCheckpointError(f"{PIECES} does not say where {name[:80]} is") from None
@@ -99,6 +101,22 @@ def _piece_of(entry: Any, shape: Sequence[int]) -> StoredPiece:
     if any(first + size > length for first, size, length in zip(offsets, sizes, shape, strict=True)):
         raise ValueError
     return StoredPiece(file, key, offsets, sizes)
+
+
+def overlap(pieces: Sequence[StoredPiece]) -> bool:
+    """Whether some pieces of a tensor have a number in common."""
+    begun: list[StoredPiece] = []  # that go on in the row where the next one begins: few, however many pieces there are
+    for piece in sorted((each for each in pieces if math.prod(each.sizes)), key=lambda each: each.offsets):
+        begun = [each for each in begun if each.offsets[0] + each.sizes[0] > piece.offsets[0]]
+        if any(_meet(each, piece) for each in begun):
+            return True
+        begun.append(piece)
+    return False
+
+
+def _meet(one: StoredPiece, other: StoredPiece) -> bool:
+    places = zip(one.offsets, one.sizes, other.offsets, other.sizes, strict=True)
+    return all(first < begin + length and begin < first + size for first, size, begin, length in places)
 
 
 def _counts(numbers: Any) -> tuple[int, ...]:

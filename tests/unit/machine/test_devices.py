@@ -1,4 +1,5 @@
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 import torch
 
 from heedful.errors import UserError
-from heedful.machine import memory
+from heedful.machine import control_group, memory
 from heedful.machine.cores import available_cores
 from heedful.machine.devices import choose_device, one_thread, side_by_side, side_by_side_on
 
@@ -26,11 +27,48 @@ def test_cores() -> None:
     assert 1 <= available_cores() <= (os.cpu_count() or 1)
 
 
-def test_the_control_groups_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "memory.max").write_text("123456789\n")
-    (tmp_path / "unlimited").write_text("max\n")
-    monkeypatch.setattr(memory, "CGROUP_FILES", (str(tmp_path / "memory.max"), str(tmp_path / "unlimited"), "/nowhere"))
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all control groups, of which this process is in the one of a service."""
+    (tmp_path / "of_process").write_text("1:name=systemd:/elsewhere\n0::/system.slice/a:b.service\n")
+    (tmp_path / "system.slice" / "a:b.service").mkdir(parents=True)
+    monkeypatch.setattr(control_group, "OF_PROCESS", tmp_path / "of_process")
+    monkeypatch.setattr(control_group, "ALL", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("where", [".", "system.slice", "system.slice/a:b.service"])
+def test_the_least_limit_of_a_control_group_and_those_around_it_counts(groups: Path, where: str) -> None:
+    for place in (".", "system.slice", "system.slice/a:b.service"):
+        (groups / place / "memory.max").write_text("123456789\n" if place == where else "max\n")
+        (groups / place / "cpu.max").write_text("170000 100000\n" if place == where else "max 100000\n")
     assert memory.memory_limit() == 123456789
+    assert available_cores() == 1
+    (groups / where / "memory.max").write_text("max\n")
+    assert memory.memory_limit() > 123456789
+
+
+def test_control_groups_of_the_first_version_limit_memory_too(groups: Path) -> None:
+    (groups / "memory").mkdir()
+    (groups / "memory" / "memory.limit_in_bytes").write_text("123456789\n")
+    assert memory.memory_limit() == 123456789
+
+
+def test_without_control_groups_there_is_no_limit_of_theirs(groups: Path) -> None:
+    (groups / "of_process").unlink()
+    assert available_cores() >= 1 and memory.memory_limit() > 123456789
+
+
+def test_resident_memory_is_unknown_where_the_system_does_not_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = memory.resident_memory()
+    monkeypatch.setattr(memory, "STATM", tmp_path / "missing")
+    for size in (held, memory.resident_memory()):
+        assert size is None or size > 2**20
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "resource", None)  # which makes it one that cannot be imported
+    assert memory.resident_memory() is None
 
 
 def test_side_by_side_keeps_the_order_and_draws_no_more_than_it_needs() -> None:

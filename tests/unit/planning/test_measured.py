@@ -1,10 +1,14 @@
 """A measured step against closed forms, and against tensors that are really there."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from heedful.models.families import FAMILIES
 from heedful.planning.layouts import Layout
 from heedful.planning.live_bytes import LiveBytes
 from heedful.planning.measured import measure
@@ -12,6 +16,9 @@ from heedful.planning.ranking import Planner
 from heedful.planning.shape import with_layers
 from heedful.planning.subject import subject_of
 from heedful.planning.timing import Hardware
+from heedful.tasks.language_modeling.task import LanguageBatch, language_loss
+from heedful.training.parallel.pipeline import Grid, PipelineGradients
+from heedful.training.parallel.stages import Stage, keep_stage
 from planned_subjects import subject
 
 HARDWARE = Hardware(80e9, 400e12, 400e9)
@@ -45,6 +52,29 @@ def test_memory_and_traffic_at_the_papers_sizes_are_near_the_closed_forms() -> N
         formula, found = Planner.of(given).planned(layout, HARDWARE), measure(given, layout)
         assert found.total == pytest.approx(sum(formula.memory.values()), rel=0.15)
         assert found.sent == pytest.approx({axis: formula.sent[axis] for axis in found.sent}, rel=0.01)
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_copies_of_stages_sum_their_gradients_once_in_a_step(parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, layout = subject("gpt", "fp32"), Layout(replicate=3, pipeline=2, parts=parts)
+    summed: list[int] = []
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=layout.gpus)
+    try:
+        model, grid = FAMILIES[given.family].build(given.model), Grid(layout.replicate, layout.pipeline, 60.0)
+        owners = keep_stage(model, grid.stage, grid.stages)
+        gradients = PipelineGradients(Stage(model, language_loss, grid.stage, grid.stages, False), owners, grid)
+        ids = torch.zeros(1, given.model.max_length, dtype=torch.long)
+        monkeypatch.setattr(
+            dist, "all_reduce", lambda each, group=None: summed.append(each.nbytes * (group is grid.replicas))
+        )
+        # The sums do not depend on what the stages hand on to each other, which needs them all.
+        monkeypatch.setattr(gradients, "_schedule_of", lambda *given: SimpleNamespace(step=lambda **turns: None))
+        gradients.compute([(number, LanguageBatch(ids, ids, None)) for number in range(parts)], 1, 1)
+    finally:
+        dist.destroy_process_group()
+    # A ring sends a sum twice, to all but one of the copies.
+    sent = Planner.of(given).planned(layout, HARDWARE).sent["replicate"]
+    assert sent == pytest.approx(2 * sum(summed) * 2 / 3, rel=0.01)
 
 
 def test_recomputing_saves_activations_and_costs_traffic() -> None:

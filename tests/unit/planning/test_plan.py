@@ -1,6 +1,8 @@
 """`heedful plan`: its table, JSON and picture, and what it says of mistakes."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,10 +12,13 @@ from click.testing import CliRunner
 from heedful.cli.main import cli
 from heedful.errors import UserError
 from heedful.model_folder import check_model_folder
+from heedful.planning.layouts import Layout
+from heedful.planning.measured import Measured
 from heedful.planning.picture import picture
-from heedful.planning.plan import Plan, make_plan
+from heedful.planning.plan import MOST_TRIED, Plan, make_plan
 from heedful.planning.quantities import amount, shown
-from heedful.planning.subject import subject_of
+from heedful.planning.ranking import Planner
+from heedful.planning.subject import Subject, subject_of
 from heedful.planning.table import print_plan
 from heedful.planning.timing import Hardware
 from planned_subjects import subject
@@ -42,6 +47,50 @@ def test_the_best_layouts_are_measured_and_the_fastest_is_first(plan: Plan) -> N
     speeds = [float(f"{each.step_seconds / each.step_tokens:.1e}") for each in plan.layouts]
     assert speeds == sorted(speeds)
     assert plan.fitting >= len(plan.layouts)
+
+
+def small_plan(
+    monkeypatch: pytest.MonkeyPatch, memory: Callable[[int], float], more: Callable[[Layout], float]
+) -> tuple[Callable[[], Plan], Planner, Hardware]:
+    """A plan whose measured layouts need `more` than closed forms say, with memory by the need of the smallest."""
+    given = subject("translation")  # without stages, so that every layout can be measured
+    planner = Planner.of(given)
+    hardware = Hardware(memory(planner.smallest(4, Hardware(1e9, 1e12, 1e9)).total), 1e12, 1e9)
+
+    def measured(subject: Subject, layout: Layout) -> Measured:
+        closed = planner.planned(layout, hardware)
+        return Measured({kind: int(more(layout) * size) for kind, size in closed.memory.items()}, closed.sent, 0.0)
+
+    monkeypatch.setattr("heedful.planning.plan.measure", measured)
+    return lambda: make_plan(given, 4, 1e6, hardware), planner, hardware
+
+
+def test_what_does_not_fit_when_measured_is_refused_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, planner, hardware = small_plan(monkeypatch, lambda smallest: 1.5 * smallest, lambda layout: 2.0)
+    smallest = planner.smallest(4, hardware)
+    with pytest.raises(UserError, match=f"needs {shown(2 * smallest.total, 'B')} per GPU; (.*)") as error:
+        run()
+    enough = re.search(r"about ([0-9]+) such GPUs are enough", str(error.value))
+    assert not enough or 2 * planner.smallest(int(enough[1]), hardware).total <= hardware.memory
+
+
+def test_layouts_that_were_measured_not_to_fit_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, planner, hardware = small_plan(monkeypatch, lambda smallest: 1e9, lambda layout: 1e9 ** (layout.replicate > 1))
+    ranked = planner.ranked(4, hardware)
+    plan = run()
+    tried = [each.layout for each in ranked[:MOST_TRIED]]
+    assert plan.fitting == len(ranked) - sum(layout.replicate > 1 for layout in tried) < len(ranked)
+
+
+def test_the_smallest_layout_is_tried_before_a_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    smallest: list[Layout] = []
+    run, planner, hardware = small_plan(
+        monkeypatch, lambda smallest: 3.0 * smallest, lambda layout: 1.5 if layout in smallest else 9.0
+    )
+    smallest.append(planner.smallest(4, hardware).layout)
+    assert smallest[0] not in [each.layout for each in planner.ranked(4, hardware)]
+    plan = run()
+    assert [each.layout for each in plan.layouts] == smallest and plan.fitting == 1
 
 
 def test_the_picture_has_a_bar_for_every_kind_and_the_limit(plan: Plan) -> None:
@@ -117,6 +166,15 @@ def test_a_model_that_does_not_fit_is_told_how_many_gpus_are_enough() -> None:
 )
 def test_amounts(text: str, value: float) -> None:
     assert amount(text, "it") == value
+
+
+@pytest.mark.parametrize("letter", range(1, 7))
+@pytest.mark.parametrize("share", [0.9, 0.9994, 0.99949, 0.99951, 0.9998, 1.0])
+def test_amounts_near_the_next_letter_are_shown_as_they_are(share: float, letter: int) -> None:
+    number, unit = shown(share * 1000**letter, "B").split()
+    assert "e" not in number
+    size = 1000 ** ["B", "kB", "MB", "GB", "TB", "PB"].index(unit)
+    assert float(number.replace(",", "")) * size == pytest.approx(share * 1000**letter, rel=0.001)
 
 
 def test_amounts_are_shown_in_three_digits() -> None:

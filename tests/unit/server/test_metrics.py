@@ -20,3 +20,10 @@ def test_the_text_is_what_prometheus_reads():
     assert len(counts) == len(BUCKETS) + 1 and sorted(map(int, counts)) == list(map(int, counts)) and counts[-1] == "4"
     assert 'heedful_tokens_total{worker="0"} 12345678' in text and 'worker="1"' not in text
     assert "heedful_queue 7" in text
+
+
+def test_a_figure_that_is_not_known_is_left_out(monkeypatch):
+    monkeypatch.setattr("heedful.server.front.metrics.resident_memory", lambda: None)
+    text = Metrics().text(0, 0, [WorkerState(1, 2, 4, 7, None), WorkerState(1, 2, 4, 7, 2**30)])
+    found = [line for line in text.splitlines() if line.startswith("heedful_memory_bytes")]
+    assert found == [f'heedful_memory_bytes{{worker="1"}} {2**30}'] and "None" not in text

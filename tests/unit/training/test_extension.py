@@ -7,7 +7,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.training.config import LimitConfig
-from heedful.training.extension import check_extension
+from heedful.training.extension import check_extension, same_end
 
 
 def limit(**given: object) -> LimitConfig:
@@ -44,6 +44,29 @@ def test_a_number_is_extended_by_a_larger_one(out: Path, kind: str) -> None:
 def test_another_kind_of_limit_is_refused(out: Path) -> None:
     with pytest.raises(UserError, match=r"ended after 2m: .*extended by a larger budget only"):
         check_extension(limit(budget="2m"), limit(epochs=3), True, out)
+
+
+@pytest.mark.parametrize(("before", "now"), [({"steps": 7}, {}), ({}, {"steps": 7})])
+def test_a_refusal_names_a_setting_that_has_changed(out: Path, before: dict[str, int], now: dict[str, int]) -> None:
+    changed = f"limit.steps was {before.get('steps')} and is now {now.get('steps')}"
+    with pytest.raises(UserError, match=changed):
+        check_extension(limit(**before), limit(**now), True, out)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "alike"),
+    [
+        ({"steps": 7}, {"steps": 7, "patience": 3}, True),
+        ({"budget": "1m"}, {"budget": "60s"}, True),
+        ({"patience": 7}, {"patience": 3}, False),
+        ({"steps": 7}, {"epochs": 7}, False),
+        ({"steps": 5}, {}, False),
+    ],
+)
+def test_limits_are_alike_if_they_end_a_run_at_the_same_point(
+    before: dict[str, object], now: dict[str, object], alike: bool
+) -> None:
+    assert same_end(limit(**before), limit(**now)) == alike
 
 
 def test_a_run_that_has_not_finished_is_refused(out: Path) -> None:

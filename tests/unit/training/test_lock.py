@@ -47,6 +47,19 @@ def test_any_other_run_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         assert time.monotonic() - begin < 30
 
 
+def test_launches_that_torchrun_gave_no_name_are_not_taken_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LAUNCH, "none")
+    told: list[str] = []
+    with locked(tmp_path, 0.0, print):
+        assert not (tmp_path / "run" / "launch").exists()
+        (tmp_path / "run" / "launch").write_text("none")  # as earlier versions did
+        with pytest.raises(UserError, match="another run is at work"):
+            locked(tmp_path, 0.1, told.append).__enter__()
+    assert told == []
+
+
 def test_a_run_without_launcher_leaves_no_name_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LAUNCH, "mine")
     with locked(tmp_path, 0.0, print):

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import small_trainer
 from heedful.errors import UserError
+from heedful.files import save_tensors
+from heedful.training.stored_tensors import load_group, stored_tensors
 from small_trainer import found_step, save_step
 from small_trainer import small_trainer as make_trainer
 
@@ -74,7 +77,17 @@ STATES = {
     "an end of another type": {"finished": "no"},
     "a rank of another type": {"best_rank": {"a": 1}},
     "a rank of texts": {"best_rank": ["low"]},
+    "a rank of nothing": {"best_rank": []},
     "metrics of another type": {"metrics": [1, 2]},
+    "metrics without their fields": {"metrics": {}},
+    "metrics without a checksum": {"metrics": {"bytes": 84, "blake2b": 7}},
+    "progress of another type": {"progress": "x"},
+    "more progress than all": {"progress": 1.5},
+    "negative progress": {"extended_at": -0.25},
+    "an endless share": {"extended_at": float("nan")},
+    "progress at no time": {"progress_at": None},
+    "scores of another type": {"unsaved_scores": [2.5]},
+    "scores that are no numbers": {"unsaved_scores": {"loss": "low"}},
 }
 
 
@@ -113,6 +126,25 @@ def test_a_damaged_file_gives_way_to_the_checkpoint_before(file: str, damage: st
     assert "step-000000002 is damaged" in message and "continuing from step-000000001" in message
     save_step(trainer, 2)
     assert found_step(tmp_path) == 2
+
+
+@pytest.mark.parametrize("key", ["step", "exp_avg", "exp_avg_sq"])
+@pytest.mark.parametrize("damage", ["missing", "of another shape"])
+def test_an_optimizer_without_a_whole_moment_gives_way_to_the_checkpoint_before(
+    key: str, damage: str, tmp_path: Path
+) -> None:
+    two_steps(tmp_path)
+    newest = tmp_path / "checkpoints" / "step-000000002"
+    (newest / "checksums.json").unlink()  # as an earlier version wrote it
+    tensors = load_group(newest, "optimizer", stored_tensors(newest))
+    found = tensors.pop(f"weight/{key}").clone()
+    if damage != "missing":
+        tensors[f"weight/{key}"] = torch.zeros((2, 3) if found.dim() == 0 else ())
+    save_tensors(newest / "optimizer.safetensors", {name: each.clone() for name, each in tensors.items()})
+    trainer = make_trainer(tmp_path)
+    assert trainer.resume()
+    assert trainer.state.position.step == 1
+    assert all(state.keys() == {"step", "exp_avg", "exp_avg_sq"} for state in trainer.learner.optimizer.state.values())
 
 
 def test_damaged_later_checkpoints_do_not_outlive_whole_ones(tmp_path: Path) -> None:

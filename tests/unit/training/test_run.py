@@ -150,6 +150,13 @@ def test_a_run_at_work_and_a_run_with_other_settings_are_left_alone(train: Train
     assert train(longer, training={"limit": {"steps": 5}}, extend=True).finished and longer.names.count("step") == 2
 
 
+def test_a_limit_that_means_the_same_end_continues_the_run(train: Train) -> None:
+    assert not train(Events(signal_at=2)).finished
+    again = Events()
+    assert train(again, training={"limit": {"steps": 3, "patience": 7}}).finished and again.resumed_at == 2
+    assert train(training={"limit": {"steps": 3, "patience": 11}}).finished
+
+
 def test_a_saved_run_that_is_damaged_is_named(train: Train, tmp_path: Path) -> None:
     train()
     file = tmp_path / "out" / "run" / "config.json"

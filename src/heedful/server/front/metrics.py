@@ -29,7 +29,7 @@ class Metrics:
         self.seconds[route] += seconds
 
     def text(self, load: int, restarts: int, states: Sequence[WorkerState | None]) -> str:
-        """All figures; those of a worker that does not answer are left out."""
+        """All figures; those that a worker or the system does not give are left out."""
         lines = _family("heedful_requests_total", "counter", "Requests by route and status.", self._requests())
         lines += _family("heedful_request_seconds", "histogram", "Time to answer, by route.", self._histogram())
         lines += _family("heedful_queue", "gauge", "Inputs given to workers and not answered.", [("", load)])
@@ -65,9 +65,9 @@ WORKER_FIGURES = (
 )
 
 
-def _family(name: str, kind: str, meaning: str, values: Iterable[tuple[str, float]]) -> list[str]:
+def _family(name: str, kind: str, meaning: str, values: Iterable[tuple[str, float | None]]) -> list[str]:
     return [
         f"# HELP {name} {meaning}",
         f"# TYPE {name} {kind}",
-        *(f"{name}{labels} {value}" for labels, value in values),
+        *(f"{name}{labels} {value}" for labels, value in values if value is not None),
     ]

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from heedful.errors import UserError
 from heedful.machine.child_imports import SAFE_PATH
 from heedful.machine.signals import ending_signals
 
@@ -36,19 +37,26 @@ def run_processes(count: int, arguments: Sequence[str]) -> int:
         LAUNCHER: str(os.getpid()),
     }
     command = [sys.executable, "-m", "heedful", *arguments]
-    processes = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **SAFE_PATH, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdin=None if rank == 0 else subprocess.DEVNULL,
-        )
-        for rank in range(count)
-    ]
-    with _passing_on_signals(processes):
-        try:
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for rank in range(count):
+            processes.append(_start(rank, command, shared))
+        with _passing_on_signals(processes):
             return _wait(processes)
-        finally:
-            _end(processes)
+    finally:  # when one of them could not be started, too
+        _end(processes)
+
+
+def _start(rank: int, command: Sequence[str], shared: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    stdin = None if rank == 0 else subprocess.DEVNULL
+    try:
+        return subprocess.Popen(command, env={**os.environ, **SAFE_PATH, **shared, **own}, stdin=stdin)
+    except OSError as error:
+        raise UserError(
+            f"process {rank} could not be started ({error.strerror}): give fewer --processes, or raise the limit of "
+            "processes with `ulimit -u`"
+        ) from None
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 
 from heedful.training.parallel.pieces import Piece, Share
+from heedful.training.stored_tensors import DamagedCheckpointError
 
 
 class ShareSavePlanner(DefaultSavePlanner):
@@ -89,8 +90,9 @@ class ShareLoadPlanner(LoadPlanner):
         """What to read for the pieces of this process."""
         items: list[ReadItem] = []
         for name, share in self.shares.items():
-            stored = self.metadata.state_dict_metadata[name]
-            assert isinstance(stored, TensorStorageMetadata)
+            stored = self.metadata.state_dict_metadata.get(name)
+            if not isinstance(stored, TensorStorageMetadata) or tuple(stored.size) != tuple(share.shape):
+                raise DamagedCheckpointError(f"it does not have {name} in the shape {tuple(share.shape)}")
             items += create_read_items_for_chunk_list(name, stored, [chunk_of(piece) for piece in share.pieces])
         return LoadPlan(items)
 

@@ -109,8 +109,10 @@ class SpreadModel(ABC):
         mean = {name: each.detach().clone() for name, each in self.model.named_parameters()}
         mean_of_shares(checkpoints, self.shares(mean))
         self._mean = mean
-        yield
-        self._mean = None
+        try:
+            yield
+        finally:
+            self._mean = None
 
     def checkpoint(self, folder: Path, state: RunState, *, copied: bool) -> Callable[[], object]:
         """A function that writes a checkpoint of the model as it is now: each process writes its own part."""

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.training.checkpoint import DamagedCheckpointError, check_checkpoint, load_checkpoint
+from heedful.training.checkpoint import DamagedCheckpointError, check_checkpoint, load_checkpoint, save_checkpoint
+from heedful.training.parallel.pieces import whole_share
+from heedful.training.parallel.spread_checkpoint import read_shares
 from heedful.training.stored_tensors import stored_tensors
 from parallel_models import CASES, build
 from process_group import run_in_processes
@@ -72,6 +74,13 @@ def _check_damage(path: Path) -> None:
         with pytest.raises(DamagedCheckpointError, match=r"pieces.json does not say where model/encoder.0"):
             check_checkpoint(path)
         entry["pieces"][0] = kept
+
+
+@pytest.mark.parametrize(("name", "shape"), [("weight/exp_avg", (5, 3)), ("weight/exp_avg_sq", (3, 5))])
+def test_a_share_that_a_checkpoint_does_not_have_is_damage(name: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, 1, {"optimizer": {"weight/exp_avg_sq": torch.zeros(5, 3)}}, STATE)
+    with pytest.raises(DamagedCheckpointError, match=f"optimizer/{name}"):
+        read_shares(path, stored_tensors(path), {f"optimizer/{name}": whole_share(torch.zeros(shape))})
 
 
 def test_what_one_process_cannot_write_is_told_by_all_and_leaves_nothing(
