@@ -218,6 +218,20 @@ def test_completion_with_probabilities(quiet_page) -> None:
     assert kept.startswith("the dog " + "".join(shown[:3])) and kept != "the dog " + "".join(shown[:4])
 
 
+def test_numbers_that_the_server_refuses_are_marked_or_explained(page) -> None:
+    page.open("language-model")
+    page.type("the dog ")
+    tokens, _, top_p, *_ = page.all(".settings input")
+    top_p.send_keys("0")
+    assert page.run("return arguments[0].matches(':invalid')", top_p)
+    top_p.send_keys(".000001")
+    assert page.run("return arguments[0].matches(':valid')", top_p)
+    tokens.clear()
+    tokens.send_keys("4097")
+    page.type(Keys.CONTROL + Keys.ENTER)
+    page.wait(lambda: "max_tokens is 4097: the server generates 4096 at most" in page.one("#notice").text)
+
+
 @pytest.fixture
 def image_file(tmp_path: Path) -> Path:
     pixels = np.random.Generator(np.random.PCG64(1)).integers(0, 256, (30, 40, 3), np.uint8)
