@@ -3,7 +3,8 @@
     python tools/fails_before.py COMMIT [tests/unit/test_x.py ...]
 
 The commit is checked out in its own folder, with the tests of this tree over it. Of each test function that the commit
-does not have, all cases run there; a function counts as failing if one of its cases does. Exits with 1 if one does not.
+does not have, all cases run there; a function counts as failing if one of its cases does, and as skipped if all are.
+Exits with 1 if a function passes.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def run(folder: Path, tests: list[str], seconds: float) -> dict[str, str]:
         skipped = any(each.tag == "skipped" for each in case)
         if fault is not None:
             outcomes[name] = f"fails: {' '.join((fault.get('message') or '').split())[:150]}"
-        else:
-            outcomes.setdefault(name, "skipped" if skipped else "PASSES")
+        elif name not in outcomes or (outcomes[name] == "skipped" and not skipped):
+            outcomes[name] = "skipped" if skipped else "PASSES"
     return outcomes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -21,14 +22,18 @@ def serving(models: Sequence[str | Path], environment: Mapping[str, str] | None 
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "heedful", "serve", *map(str, models), "--port", str(port), "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
-    try:
-        wait_until(lambda: process.poll() is not None or _answers(f"http://127.0.0.1:{port}/healthz"), 60)
-        assert process.poll() is None, process.communicate()[1].decode()
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
+    # The log goes into a file: a pipe that nobody reads would fill up, and the server would stand still.
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stderr=log, env=environment)
+        try:
+            wait_until(lambda: process.poll() is not None or _answers(f"http://127.0.0.1:{port}/healthz"), 60)
+            if process.poll() is not None:
+                log.seek(0)
+                raise AssertionError(log.read().decode())
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
 
 
 def _answers(address: str) -> bool:

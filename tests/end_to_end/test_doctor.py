@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -49,6 +50,32 @@ def test_weights_that_a_folder_does_not_keep_are_told_of(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(model_folder, "save_model_folder", careless)
     with pytest.raises(UserError, match="weights differ after they were saved and loaded: "):
+        test.save_and_load()
+
+
+@pytest.mark.parametrize("lacking", ["model", "copy"])
+def test_weights_that_come_or_go_when_they_are_saved_are_named(
+    lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful import model_folder
+    from heedful.doctor.self_test import SelfTest
+
+    test = SelfTest(tmp_path)
+    test.train()
+    load = model_folder.load_model_folder
+    weights = load(test.model).network.state_dict()
+    gone = next(iter(weights))
+
+    def forgetful(folder: Path) -> Any:
+        found = load(folder)
+        if folder.name == lacking:
+            rest = {name: weight for name, weight in weights.items() if name != gone}
+            monkeypatch.setattr(found.network, "state_dict", lambda: rest)
+        return found
+
+    monkeypatch.setattr(model_folder, "load_model_folder", forgetful)
+    monkeypatch.setattr(model_folder, "save_model_folder", lambda folder, *_: shutil.copytree(test.model, folder))
+    with pytest.raises(UserError, match=f"weights differ after they were saved and loaded: {re.escape(gone)}$"):
         test.save_and_load()
 
 

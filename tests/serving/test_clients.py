@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -97,6 +98,58 @@ def test_clients_that_do_not_read_are_cut_off(server) -> None:
         eventually(lambda: connections(server) >= 5)
         eventually(lambda: connections(server) == 0, 30)
         assert translate(server).status_code == 200
+
+
+# Lets clients be cut off after 2 seconds, not those of a request and of a large answer that is read slowly.
+HURRY = """
+import sys
+if "serve" in sys.orig_argv:
+    from dataclasses import replace
+    from heedful.server.front import connection
+    within = connection.Connection.within
+    connection.Connection.within = lambda limits: within(replace(limits, seconds=2.0))
+    connection.SLOWEST_READING = 2**24
+"""
+CLIENTS = 20
+
+
+def memory_after_cutting_off_clients(server, content: bytes) -> int:
+    """Bytes that the process which answers holds when all clients have asked and read nothing."""
+    head = (
+        "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nX-API-Key: secret\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    host, port = server.url.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        for _ in range(CLIENTS):
+            connection = stack.enter_context(socket.socket())
+            # Small buffers, so that the answer waits in the server and not in the kernel.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            connection.connect((host, int(port)))
+            connection.sendall(head.encode() + content)
+        eventually(lambda: connections(server) == CLIENTS)
+        eventually(lambda: connections(server) == 0)
+    return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_clients_that_are_cut_off_leave_neither_their_answers_nor_their_bodies_behind(
+    start, models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HURRY, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    (tmp_path / "keys").write_text("secret\n")
+    asked = json.dumps({"prompt": "the", "max_tokens": 997, "samples": 16, "probabilities": True}).encode()
+    # What a client may hold in all is four of the largest bodies, of which these take nearly everything.
+    content = asked.ljust(4 * MEBIBYTE // CLIENTS - 100)
+    limits = ["--max-body", "1", "--queue", "331", "--api-key-file", tmp_path / "keys"]
+    with start(models["writer"], "--workers", "1", *limits) as server:
+        before = memory_after_cutting_off_clients(server, content)  # freed memory is kept for the next answers
+        grown = memory_after_cutting_off_clients(server, content) - before
+        with httpx.Client(headers={**KEY, "Content-Type": "application/json"}, timeout=60) as client:
+            large = client.post(f"{server.url}/api/generate", content=asked.ljust(MEBIBYTE - 100))
+    assert large.status_code == 200 and len(large.content) > MEBIBYTE
+    assert grown < CLIENTS * len(large.content) / 2
 
 
 def test_requests_for_other_hosts_and_of_other_sites_are_refused(server) -> None:

@@ -115,7 +115,7 @@ def test_a_worker_that_dies_is_replaced(server) -> None:
 
 
 def test_keys_and_an_end_that_finishes_what_runs(start, models, tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text("first\n\n second\n")
+    (tmp_path / "keys").write_text("first\n\n second\n", encoding="utf-8-sig")  # as Notepad on Windows can save it
     options = ["--workers", "1", "--api-key-file", tmp_path / "keys", *MUCH]
     with start(models["translator"], models["writer"], *options) as server:
         url, body = f"{server.url}/api/translate", {"text": "dog"}

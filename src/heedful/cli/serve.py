@@ -133,7 +133,7 @@ def _keys(file: str | None) -> tuple[str, ...]:
     if file is None:
         return ()
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read the API keys in {file}: {error}") from None
     keys = tuple(line.strip() for line in lines if line.strip())

@@ -128,7 +128,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The state of a worker: sentences waiting and running, slots for them, tokens made since its start, bytes held if known."""
+    """A worker: sentences waiting and running, slots for them, tokens made since its start, and bytes held if known."""
 
     waiting: int
     running: int

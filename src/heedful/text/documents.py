@@ -10,7 +10,7 @@ from typing import NamedTuple
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.document_unit import DocumentUnit
 from heedful.text.encodings import LineCensus
-from heedful.text.text_files import MAX_LINE_BYTES, unpacked_blocks
+from heedful.text.text_files import MAX_LINE_BYTES, cut_line, end_of_last_character, unpacked_blocks
 
 # All control characters except tab and newline.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -54,7 +54,7 @@ class Documents:
         for lines in file.line_blocks():
             for offset, raw in enumerate(lines):
                 if len(raw) > MAX_LINE_BYTES:
-                    raw = raw[:MAX_LINE_BYTES]
+                    raw = cut_line(raw)
                     if on_hit:
                         on_hit("over-long", "changed", file=file.shown_name, line=number + offset)
                 text = _clean(raw, file.shown_name, number + offset, on_hit)
@@ -87,24 +87,12 @@ def _cut_blocks(file: CorpusFile) -> Iterator[bytes]:
         rest += block
         cut = rest.rfind(b"\n") + 1 or rest.rfind(b" ")
         if cut <= 0:
-            cut = _end_of_last_character(rest)
+            cut = end_of_last_character(rest)
         if cut:
             yield rest[:cut]
             rest = rest[cut:]
     if rest:
         yield rest
-
-
-def _end_of_last_character(raw: bytes) -> int:
-    """Where to cut bytes without cutting a character of UTF-8, whose first byte is among the last four."""
-    end = len(raw)
-    for begin in range(end - 1, max(end - 5, -1), -1):
-        if raw[begin] >= 0xC0:  # it says how many bytes follow it
-            size = 2 + (raw[begin] >= 0xE0) + (raw[begin] >= 0xF0)
-            return end if begin + size <= end else begin
-        if raw[begin] < 0x80:
-            break
-    return end
 
 
 def _clean(raw: bytes, file: str, first_line: int, on_hit: OnHit | None) -> str:

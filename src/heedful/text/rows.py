@@ -12,7 +12,7 @@ from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.quoting_census import MOST_LINES, OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
-from heedful.text.text_files import MAX_LINE_BYTES
+from heedful.text.text_files import MAX_LINE_BYTES, cut_line
 
 # Why a row has no cells, besides being blank or over-long.
 OTHER_COLUMNS = "number of columns"
@@ -65,7 +65,8 @@ def _plain_rows(
             quoting.look_at_tsv(lines)
         for raw, number in zip(lines, numbers, strict=False):
             over_long = len(raw) > MAX_LINE_BYTES
-            raw = raw[:MAX_LINE_BYTES]
+            if over_long:
+                raw = cut_line(raw)
             if not raw.strip():
                 yield TableRow(number, [], is_blank=True)
                 continue

@@ -67,6 +67,8 @@ def load_shortlist(folder: Path, vocabulary: int, special: SpecialTokens) -> Sho
         arrays = load_file(folder / FILE)
         found = Shortlist(arrays["frequent"], arrays["likely"], arrays["strengths"])
         _check_arrays(found)
+    except UserError:  # of another model
+        raise
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise UserError(f"{folder / FILE} is broken: {error}; make it again with heedful shortlist") from None
     if len(found.likely_VE) != vocabulary or max(found.frequent_F.max(), found.likely_VE.max()) >= vocabulary:

@@ -112,6 +112,23 @@ def looks_like_old_line_ends(newlines: int, returns: int) -> bool:
     return newlines == 0 and returns >= 2
 
 
+def cut_line(line: bytes) -> bytes:
+    """As many whole characters of an over-long line as are kept of it."""
+    return line[: end_of_last_character(line[:MAX_LINE_BYTES])]
+
+
+def end_of_last_character(raw: bytes) -> int:
+    """Where to cut bytes without cutting a character of UTF-8, whose first byte is among the last four."""
+    end = len(raw)
+    for begin in range(end - 1, max(end - 5, -1), -1):
+        if raw[begin] >= 0xC0:  # it says how many bytes follow it
+            size = 2 + (raw[begin] >= 0xE0) + (raw[begin] >= 0xF0)
+            return end if begin + size <= end else begin
+        if raw[begin] < 0x80:
+            break
+    return end
+
+
 def _cut(lines: list[bytes]) -> list[bytes]:
     if max(map(len, lines)) <= MAX_LINE_BYTES:
         return lines

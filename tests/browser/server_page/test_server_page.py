@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -217,12 +218,31 @@ def test_completion_with_probabilities(quiet_page) -> None:
     assert kept.startswith("the dog " + "".join(shown[:3])) and kept != "the dog " + "".join(shown[:4])
 
 
-def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
-    page = quiet_page
+def test_numbers_that_the_server_refuses_are_marked_or_explained(page) -> None:
+    page.open("language-model")
+    page.type("the dog ")
+    tokens, _, top_p, *_ = page.all(".settings input")
+    top_p.send_keys("0")
+    assert page.run("return arguments[0].matches(':invalid')", top_p)
+    top_p.send_keys(".000001")
+    assert page.run("return arguments[0].matches(':valid')", top_p)
+    tokens.clear()
+    tokens.send_keys("4097")
+    page.type(Keys.CONTROL + Keys.ENTER)
+    page.wait(lambda: "max_tokens is 4097: the server generates 4096 at most" in page.one("#notice").text)
+
+
+@pytest.fixture
+def image_file(tmp_path: Path) -> Path:
     pixels = np.random.Generator(np.random.PCG64(1)).integers(0, 256, (30, 40, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "noise.png")
+    return tmp_path / "noise.png"
+
+
+def test_an_image_and_its_attention(quiet_page, image_file: Path) -> None:
+    page = quiet_page
     page.open("vision")
-    page.one("input[type=file]").send_keys(str(tmp_path / "noise.png"))
+    page.one("input[type=file]").send_keys(str(image_file))
     labels = page.wait(lambda: page.texts(".ranking-label"))
     assert sorted(labels) == list("abcdefg")
     page.button("Attention").click()
@@ -231,6 +251,21 @@ def test_an_image_and_its_attention(quiet_page, tmp_path: Path) -> None:
     page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
     assert page.run(painted, heat)
     assert page.one(".stage-image").is_displayed() and heat.is_displayed()
+
+
+def test_labels_attention_and_steps_of_an_image_are_of_the_same_size(quiet_page, browser_log, image_file: Path) -> None:
+    page = quiet_page
+    page.open("vision")
+    page.one("input[type=file]").send_keys(str(image_file))
+    page.wait(lambda: page.texts(".ranking-label"))
+    page.one("input[type=number]").send_keys("45", Keys.ENTER)
+    page.button("Attention").click()
+    page.wait(lambda: page.all(".attention-place:not([aria-busy]) .detail-body > *"))
+    page.button("Step by step").click()
+    page.wait(lambda: page.all(".explain-place:not([aria-busy]) > *"))
+    browser_log.read()
+    sizes = {urlsplit(address).path: json.loads(body).get("resolution") for address, body in browser_log.sent if body}
+    assert sizes == {"/api/classify": 45, "/api/attention": 45, "/api/explain": 45}
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,22 @@ def test_work_is_counted_before_it_starts_and_done_in_parts_that_fit(calls, monk
     assert sent == [Done(1, ["X", "ODD", "Y", "ODD", "Z"], [(1, "is odd"), (3, "is odd")])]
 
 
+def test_memory_is_kept_for_a_request_only_as_long_as_its_client_waits(calls, monkeypatch):
+    from heedful.server.worker.memory_share import MemoryShare
+
+    sized = DirectVerb(module.direct_verbs()["shout"].compute, True, lambda *_: 10)
+    monkeypatch.setattr(module, "direct_verbs", lambda: {"shout": sized})
+    memory, sent = MemoryShare(29), []
+    requests = DirectRequests({"a": "A"}, memory)
+    requests.add(Reply(ModelRequest("a", "shout", ["x"], number=1), sent.append))
+    assert memory.take(23)
+    requests.step()
+    assert not memory.take(1)
+    requests.cancel(1)
+    requests.step()
+    assert memory.take(5) and not memory.take(2) and not sent
+
+
 def test_a_long_request_is_computed_in_slices_and_others_take_their_turns(calls, monkeypatch):
     from heedful.tasks import direct_cost as direct_work
 

@@ -155,6 +155,15 @@ def test_keys():
     assert Keys(keys).accept("zweiter Schlüssel") and Keys(()).accept("anything")
 
 
+@pytest.mark.parametrize(("key", "large", "stalled"), [("first", 413, 408), ("wrong", 401, 401)])
+def test_no_body_is_read_before_its_key_is_refused(key, large, stalled):
+    limits, headers = Limits(body_bytes=11, seconds=0.05), [("x-api-key", key)]
+    for declared in ([], [("content-length", "12")], [("transfer-encoding", "chunked")]):
+        found = ask(echo, [chunk(b"x" * 12)], limits=limits, keys=("first",), headers=headers + declared)
+        assert found[0] == large
+    assert ask(echo, [chunk(b"x", True)], limits=limits, keys=("first",), headers=headers)[0] == stalled
+
+
 def test_values_are_counted_outside_of_strings_however_the_body_is_cut():
     from heedful.server.front.bodies import MOST_VALUES, ValueCounter
 

@@ -1,14 +1,17 @@
 """What a worker process is told, and what waits for its clients."""
 
 import asyncio
+import errno
 import signal
 import subprocess
 import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
 from heedful.errors import UserError
+from heedful.server.front.pool import WorkerPool
 from heedful.server.front.worker_process import MOST_REPLACED, PendingAnswer, WorkerProcess, _blocked_signals
 from heedful.server.messages import Partial
 from heedful.server.settings import ServerSettings
@@ -51,3 +54,21 @@ def test_how_a_worker_ended_before_it_was_ready_is_said(monkeypatch, tmp_path: P
     with pytest.raises(UserError) as caught:
         asyncio.run(WorkerProcess(ServerSettings({}), lambda worker, how: None).start())
     assert str(caught.value) == f"a worker {message}"
+
+
+def test_a_process_that_could_not_be_started_can_be_stopped_and_the_reason_is_told(monkeypatch) -> None:
+    def no_process(self: BaseProcess) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    async def run() -> None:
+        worker = WorkerProcess(ServerSettings({}), lambda worker, how: None)
+        try:
+            with pytest.raises(BlockingIOError):
+                await worker.start()
+        finally:
+            await worker.stop()
+
+    monkeypatch.setattr(BaseProcess, "start", no_process)
+    asyncio.run(run())
+    with pytest.raises(BlockingIOError):
+        asyncio.run(WorkerPool(ServerSettings({}, workers=1)).start())

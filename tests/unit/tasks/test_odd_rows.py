@@ -49,6 +49,12 @@ def test_a_stray_tab_is_listed_and_left_out(header: list[str], tmp_path: Path) -
     )  # a blank cell at the end of a row holds nothing that could be lost
 
 
+def test_an_over_long_row_is_cut_before_a_character(tmp_path: Path) -> None:
+    job = prepared(ClassifierData, tmp_path, "a.tsv", [*LABELS, "a\t" + "ä" * 32_768, "b\tx" + "ö" * 32_768])
+    assert listed(tmp_path) == [("over-long", 201), ("over-long", 202)]
+    assert "\ufffd" not in texts(job)
+
+
 @pytest.mark.parametrize(
     ("name", "lines", "message"),
     [

@@ -56,10 +56,15 @@ class WorkerProcess:
         """Start the process, and wait until it has loaded its models."""
         own, its = socket.socketpair()
         context = multiprocessing.get_context("spawn")
-        self.process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
-        with _blocked_signals(), safe_child_imports():
-            self.process.start()
-        its.close()
+        process = context.Process(target=_work, args=(its, self.settings), name="heedful-worker", daemon=True)
+        with its:
+            try:
+                with _blocked_signals(), safe_child_imports():
+                    process.start()
+            except BaseException:
+                own.close()
+                raise
+        self.process = process  # only now: one that has not started cannot be ended
         self.reader, self.writer = await asyncio.open_connection(sock=own)
         try:
             (first,) = await read_frame(self.reader)

@@ -31,10 +31,11 @@ export class GenerationWorkspace {
     this.prompt.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.start();
     });
+    // How many tokens there may be, each server decides for itself, and says.
     this.fields = {
-      max_tokens: numberField("Tokens", 80, { min: 1, max: 4096, step: 1 }),
+      max_tokens: numberField("Tokens", 80, { min: 1, step: 1 }),
       temperature: numberField("Temperature", 0.8, { min: 0, max: 5, step: "any" }),
-      top_p: numberField("Top p", "", { min: 0, max: 1, step: "any", placeholder: "all" }),
+      top_p: numberField("Top p", "", { min: 0.000001, max: 1, step: "any", placeholder: "all" }),
       top_k: numberField("Top k", "", { min: 1, max: 100000, step: 1, placeholder: "all" }),
       seed: numberField("Seed", "", { min: 0, max: 2147483647, step: 1, placeholder: "any" }),
       samples: numberField("Samples", 1, { min: 1, max: 16, step: 1 }),

@@ -82,11 +82,8 @@ export class ImageWorkspace {
     this.controller?.abort();
     const controller = new AbortController();
     this.controller = controller;
-    const body = { model: this.model.name, image: this.image };
-    const resolution = numberIn(this.resolution.input);
-    if (resolution !== null) body.resolution = resolution;
     try {
-      const answer = await call("/api/classify", body, controller.signal);
+      const answer = await call("/api/classify", { model: this.model.name, ...this.followed() }, controller.signal);
       if (controller.signal.aborted) return;
       this.answer = answer;
       this.output.replaceChildren(ranking(answer.results[0].probabilities));
@@ -97,15 +94,16 @@ export class ImageWorkspace {
     }
   }
 
-  /** What is followed step by step. */
+  /** What is labelled and looked into: the image, at the size that the reader chose. */
   followed() {
     return this.image && { image: this.image, resolution: numberIn(this.resolution.input) };
   }
 
   /** The attention document; its labels are left out, since they are above it already. */
   async loadAttention(signal) {
-    if (this.image === null) return null;
-    const found = await call("/api/attention", { model: this.model.name, image: this.image }, signal);
+    const followed = this.followed();
+    if (followed === null) return null;
+    const found = await call("/api/attention", { model: this.model.name, ...followed }, signal);
     return { ...found, outputs: [] };
   }
 }

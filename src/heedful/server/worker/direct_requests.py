@@ -65,7 +65,10 @@ class DirectRequests:
     def step(self) -> None:
         """Compute a slice of the request whose turn it is, and of those like it, when there is memory for it."""
         first = next(iter(self.waiting), None)
-        if first is None or not self._has_room(first):
+        if first is None:
+            self.memory.reserved = False  # whoever waited for it has left
+            return
+        if not self._has_room(first):
             return
         chosen = self._choose(first)
         self.waiting.had(first)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from heedful.errors import UserError
 from heedful.tasks.language_modeling.data import PreparedText, TextOptions, prepare_text
 from heedful.text.documents import Documents
+from heedful.text.text_files import MAX_LINE_BYTES
 from heedful.text.tokenizer import Tokenizer
 
 END = 2
@@ -75,6 +76,18 @@ def test_bad_bytes_and_control_characters_are_listed_with_file_and_line(tmp_path
         ("control characters", 7),
     ]
     assert "invalid UTF-8 2, control characters 2" in found.messages[0]
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_an_over_long_line_is_cut_before_a_character(before: int, tmp_path: Path) -> None:
+    line = "x" * before + "🐕" * (MAX_LINE_BYTES // 4)
+    (tmp_path / "a.txt").write_text(f"{line}a\n", encoding="utf-8")
+    hits = []
+    found = Documents.from_files((str(tmp_path / "a.txt"),), "line", tmp_path / "spooled").parts(
+        lambda rule, action, file, line: hits.append((rule, line))
+    )
+    assert [part.text for part in found] == [line[: before + (MAX_LINE_BYTES - before) // 4]]
+    assert hits == [("over-long", 1)]
 
 
 def test_one_long_line_loses_nothing(tmp_path: Path) -> None:

@@ -105,8 +105,9 @@ def test_a_shortlist_of_another_model_and_a_damaged_one_are_refused(tmp_path: Pa
     Shortlist(np.array([2, 3]), np.full((7, 1), 5), np.ones((7, 1), np.float32)).save(tmp_path)
     assert load_shortlist(tmp_path, 7, SpecialTokens()).own_tokens(np.array([6])).tolist() == [5]
     (tmp_path / "tokenizer.json").write_text("two", encoding="utf-8")
-    with pytest.raises(UserError, match="was made for another model"):
+    with pytest.raises(UserError) as caught:
         load_shortlist(tmp_path, 7, SpecialTokens())
+    assert str(caught.value) == f"{tmp_path / FILE} was made for another model: make it again with heedful shortlist"
     (tmp_path / "tokenizer.json").write_text("one", encoding="utf-8")
     content = bytearray((tmp_path / FILE).read_bytes())
     content[-1] ^= 1
