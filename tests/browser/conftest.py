@@ -85,3 +85,21 @@ def new_browser(browser: Chrome) -> Callable[[int, int, str], Chrome]:
         return browser
 
     return shown
+
+
+@pytest.fixture
+def slow_unpacking() -> str:
+    """A script after which what is unpacked first comes late; `unpacked` then says that it has had time to be drawn."""
+    return """
+        const read = Response.prototype.arrayBuffer;
+        let begun = 0;
+        Response.prototype.arrayBuffer = async function () {
+          const late = (begun += 1) === 1;
+          const found = await read.call(this);
+          if (late) {
+            await new Promise((done) => setTimeout(done, 1500));
+            setTimeout(() => (window.unpacked = true), 200);
+          }
+          return found;
+        };
+    """

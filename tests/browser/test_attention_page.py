@@ -107,6 +107,27 @@ def test_a_weight_is_read_by_keyboard(open_page, translated: AttentionMaps) -> N
     assert quiet(browser)
 
 
+def test_a_sheet_that_comes_late_is_not_drawn_under_a_later_heading(
+    browser, open_page, slow_unpacking: str, translated: AttentionMaps
+) -> None:
+    command = "Page.addScriptToEvaluateOnNewDocument"
+    script = browser.execute_cdp_cmd(command, {"source": slow_unpacking})  # what is unpacked first comes last
+    try:
+        open_page(translated.html())
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    heading = lambda: find(browser, ".detail h2").text  # noqa: E731
+    assert "layer 2" in heading()
+    browser.execute_script(
+        "const list = document.querySelector('.detail select'); list.value = '0';"
+        "list.dispatchEvent(new Event('change'))"
+    )
+    wait_for(lambda: find_all(browser, ".matrix-body"))
+    assert "layer 1" in heading() and not browser.execute_script("return window.unpacked")
+    wait_for(lambda: browser.execute_script("return window.unpacked"))
+    assert find(browser, ".matrix-body").get_attribute("aria-label").startswith(heading())
+
+
 def test_tokens_are_joined_by_lines(open_page, translated: AttentionMaps) -> None:
     browser = open_page(translated.html())
     painted(browser)

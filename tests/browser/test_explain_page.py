@@ -98,6 +98,21 @@ def test_cells_are_those_of_the_trace(open_page, browser, translated, width: int
     quiet(browser)
 
 
+def test_a_step_is_drawn_for_the_head_that_was_chosen_last(open_page, slow_unpacking: str, translated) -> None:
+    browser = open_page(translated.html())
+    painted(browser)
+    browser.execute_script(slow_unpacking)
+    browser.execute_script("document.querySelector(\"[data-part='encoder.1']\").click()")
+    card = "[data-step='encoder.1.attention.scores']"
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", find(browser, card))
+    time.sleep(0.2)  # the step has begun to unpack
+    find(browser, ".explain-tools select").send_keys("3")
+    wait_for(lambda: browser.execute_script("return window.unpacked"))
+    row = translated.trace["encoder.1.attention.scores"][0, 2, 0].tolist()
+    shown = lambda: [number(each.text) for each in find_all(browser, f"{card} .explain-value")]  # noqa: E731
+    assert shown() == pytest.approx(row, rel=2e-3, abs=1e-4)
+
+
 def number(text: str) -> float:
     return float(text.replace("−", "-").replace("∞", "inf"))
 

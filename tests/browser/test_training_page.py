@@ -69,6 +69,24 @@ def test_the_page_shows_the_run(opened: Open, width: int, scheme: str) -> None:
     assert browser.get_log("browser") == []
 
 
+def test_the_row_whose_weights_are_kept_is_marked(opened: Open, folder: Path) -> None:
+    def marked() -> list[str]:
+        rows = opened(1280, "light").find_elements("css selector", "section[aria-label=Validations] tbody tr")
+        return [row.text for row in rows if "weights are kept" in row.text]
+
+    (row,) = marked()
+    assert row.startswith("60 ") and "2.0000 (lowest: these weights are kept)" in row
+    records = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
+    for record in records:
+        if record["kind"] == "validation":
+            record["wrong"] = {20: 0.5, 40: 0.25, 60: 0.375}[record["step"]]
+    (folder / "run" / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    document = training_document(read_run(folder))
+    assert document["validations"][document["kept"]]["step"] == 40
+    (row,) = marked()
+    assert row.startswith("40 ") and "3.0000 (fewest wrong answers: these weights are kept)" in row
+
+
 def test_the_slowest_process_is_told_in_words_and_in_a_table(opened: Open, folder: Path) -> None:
     (folder / "run" / "logs").mkdir()
     for rank in range(2):

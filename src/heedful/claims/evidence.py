@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["holds", "holds in part", "does not hold at this size", "too short to tell"]
+# The loss of a run that diverged, and the largest that is shown of any other: a number, for JSON and for charts.
+DIVERGED = 99.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,20 @@ class Evidence:
 def number(name: str, values: Sequence[float], unit: str = "") -> Number:
     """A number from its value in each run."""
     assert values and all(math.isfinite(each) for each in values), (name, values)
+    diverged = sum(each >= DIVERGED for each in values) if unit.startswith("nats") else 0
+    if diverged:
+        name += f" ({diverged} of {len(values)} diverged)"
     return Number(name, sum(values) / len(values), min(values), max(values), len(values), unit)
+
+
+def shown_loss(loss: float) -> float:
+    """A loss that a chart can show, even for a model whose training diverged."""
+    return min(loss, DIVERGED) if math.isfinite(loss) else DIVERGED
+
+
+def mean_loss(losses: Sequence[float]) -> float:
+    """The mean of some losses of a run; it has diverged if one of them has."""
+    return DIVERGED if max(losses) >= DIVERGED else mean(losses)
 
 
 def series(name: str, x: Sequence[float], runs: Sequence[Sequence[float]]) -> Series:

@@ -53,7 +53,9 @@ def convert(loaded: LoadedModel) -> Any:
 def _refuse_what_it_has_not(settings: EncoderDecoderConfig) -> None:
     """Raise a UserError that names the first setting without a counterpart in CTranslate2."""
     stacks = {"encoder": settings.encoder, "decoder": settings.decoder}
-    found = [(f"model.{name}.{what}", why) for name, stack in stacks.items() for what, why in _missing(stack)]
+    found = [
+        (f"model.{name}.{what}", why) for name, stack in stacks.items() for what, why in _missing(stack, settings.width)
+    ]
     scheme = scheme_of(settings.positions)
     if scheme.uses("rotate") or scheme.uses("bias"):
         found.append(("model.positions", f"{settings.positions} positions"))
@@ -65,10 +67,10 @@ def _refuse_what_it_has_not(settings: EncoderDecoderConfig) -> None:
         raise UserError(f"this model cannot be exported: {where} asks for {what}, which CTranslate2 does not have")
 
 
-def _missing(stack: StackConfig) -> list[tuple[str, str]]:
+def _missing(stack: StackConfig, width: int) -> list[tuple[str, str]]:
     attention = stack.attention
     shared = attention.num_key_value_heads or attention.num_heads
-    own_values = attention.value_width is not None and attention.value_width != attention.key_width
+    own_values = attention.value_width not in (None, attention.width_per_head(width))
     return [
         (where, what)
         for there, where, what in (

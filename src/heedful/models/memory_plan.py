@@ -55,5 +55,8 @@ def sentences_that_fit(model: DecodingMemory, rows: int, longest: int | None) ->
 
 
 def memory_share(device: Device) -> float:
-    """Bytes: a quarter of what each of the processes that compute on a device may take."""
+    """Bytes: a quarter of what each of the processes that compute on a device may take.
+
+    A cache that grows takes up to three times its plan while it is copied to one of twice the room.
+    """
     return 0.25 * free_memory(device) / (available_cores() if device.type == "cpu" else 1)

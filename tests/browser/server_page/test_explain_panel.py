@@ -54,6 +54,37 @@ def test_without_scaling_the_softmax_is_what_python_computes(quiet_page, quick_c
     page.wait(lambda: page.one(".explain-note").text.startswith(said))
 
 
+def test_of_two_quick_switches_the_last_one_counts(quiet_page, quick_copy_model: Path) -> None:
+    page = quiet_page
+    page.open("copy")
+    page.type(SENTENCE)
+    page.output()
+    page.button("Step by step").click()
+    page.run("arguments[0].open = true", page.one(".explain-switches"))
+    page.run("document.querySelector(\"[data-part='encoder.1']\").click()")
+    trained = shown_weights(page)
+    # The first answer comes late.
+    page.run("""
+        const real = window.fetch;
+        let asked = 0;
+        window.fetch = async (...request) => {
+          const late = asked++ === 0;
+          const found = await real(...request);
+          if (late) {
+            await new Promise((done) => setTimeout(done, 1500));
+            setTimeout(() => (window.lateCame = true), 300);
+          }
+          return found;
+        };
+    """)
+    switch = page.one(".explain-switches [name=scaling]")
+    page.run("arguments[0].click(); arguments[0].click()", switch)
+    page.wait(lambda: page.one(".explain-note").text == "As the model was trained.")
+    assert page.one(".explain-switches").get_attribute("aria-busy") is None
+    page.wait(lambda: page.run("return window.lateCame"))
+    assert page.one(".explain-note").text == "As the model was trained." and shown_weights(page) == trained
+
+
 def test_a_head_off_and_words_swapped(quiet_page, quick_copy_model: Path) -> None:
     page = quiet_page
     page.open("copy")

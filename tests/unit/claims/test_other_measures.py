@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.claims.evidence import clearly_below, fitted_power, number, series
+from heedful.claims.evidence import clearly_below, fitted_power, number, series, shown_loss
 from heedful.claims.learning.clock import seconds_now
 from heedful.claims.learning.course import PILOT_SEED, RATES, best_rate
 from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
-from heedful.claims.learning.text import held_out_scores, reference_text, shown_loss, windows
+from heedful.claims.learning.text import held_out_scores, reference_text, windows
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
 from heedful.claims.measured import (
     batches,

@@ -1,11 +1,12 @@
 """Claims are measured once, kept, and measured again only when something changed; a stopped run goes on."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from heedful.claims import results, runner
+from heedful.claims import results, runner, workbench
 from heedful.claims.claim import PACKAGE, Claim
 from heedful.claims.evidence import Chart, Evidence, number, series
 from heedful.claims.results import Result, Row, committed_results, kept_result, run_document, save_result
@@ -112,6 +113,32 @@ def test_parts_of_a_measurement_are_made_once(tmp_path: Path) -> None:
 def test_fingerprints_differ_by_claim_and_kind() -> None:
     found = {fingerprint(claim, quick) for claim in (None, VARIANCE, HEADS) for quick in (True, False)}
     assert len(found) == 6
+
+
+def test_only_a_change_of_what_runs_makes_results_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("claims", "layers", "models", "settings", "prepared", "tasks"):
+        shutil.copytree(PACKAGE / place, tmp_path / place)
+    monkeypatch.setattr(workbench, "PACKAGE", tmp_path)
+    before = fingerprint(None, False), fingerprint(CLAIMS["batches"], False)
+
+    def with_this(place: str, old: str, new: str) -> list[bool]:
+        """Which of both fingerprints are others after a change, which is then undone."""
+        file = tmp_path / place
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        after = fingerprint(None, False), fingerprint(CLAIMS["batches"], False)
+        file.write_text(text)
+        return [one != other for one, other in zip(before, after, strict=True)]
+
+    for place in ("layers/blocks.py", "claims/learning/course.py", "prepared/batches.py"):
+        assert with_this(place, '"""', '"""In other words: ') == [False, False]
+        assert with_this(place, '\n    """', '\n    """In other words: ') == [False, False]
+        assert with_this(place, "\n    def ", "\n\n    # Why.\n    def ") == [False, False]
+    assert with_this("claims/learning/course.py", "clip_norm: float = 1.0", "clip_norm: float = 2.0") == [True, True]
+    # What one measurement imports concerns only that one.
+    assert with_this("prepared/batches.py", "seed", "sead") == [False, True]
+    assert with_this("claims/measured/batches.py", "4000", "4001") == [False, True]
 
 
 def test_a_quick_run_shows_the_committed_result_of_what_takes_long(

@@ -77,6 +77,7 @@ KINDS = {
     "untied": {"tied_output": False},
     "separate": {"shared_embeddings": False, "output_bias": True},
     "unscaled": {"embedding": EmbeddingConfig(scaled=False), "both": {"attention": {"scaled": False, "bias": False}}},
+    "values as wide as keys": {name: stack(2, 2, {"value_width": 11}) for name in ("encoder", "decoder")},
     "wide heads": {"both": {"attention": {"key_width": 6}}},
     "rms": {"both": {"norm": "pre", "norm_kind": "rms", "norm_epsilon": 1e-3}},
 }
@@ -104,6 +105,7 @@ def test_int8_is_close_to_it(tmp_path: Path) -> None:
 REFUSED = {
     "additive scores": {"both": {"attention": {"scoring": "additive"}}},
     "values of another width": {"both": {"attention": {"key_width": 6, "value_width": 5}}},
+    "values of another": {"encoder": stack(2, 11, {"value_width": 3})},
     "share keys and values": {"encoder": stack(2, 4, {"num_key_value_heads": 2, "key_width": 6})},
     "only a window": {"both": {"local_window": 3}},
     "rotary positions": {"positions": "rotary", "both": {"attention": {"key_width": 6}}},

@@ -41,6 +41,23 @@ def test_fewer_sentences_are_decoded_at_a_time_where_memory_is_short(build, conf
     assert sentences_that_fit(model, 5, None) == 1
 
 
+@pytest.mark.parametrize("rows", [1, 5, 12])
+def test_a_cache_that_grows_stays_within_three_times_the_plan(rows: int) -> None:
+    """Four times are there: the plan takes a quarter. Paths that part at once take the most places."""
+    sentences, length = 3, 131
+    with torch.device("meta"):
+        model = EncoderDecoder(EncoderDecoderConfig(101, 64, max_length=length))
+        state = model.new_state(sentences, rows, length, length)
+    most = 0
+    for step in range(length):
+        before = state.cache.keys, state.cache.values
+        state.cache.make_room((step + 1) * rows)
+        after = state.cache.keys, state.cache.values
+        held = {id(each): each.nbytes for each in (state.keys, state.values, *before, *after)}
+        most = max(most, sum(held.values()))
+    assert most <= 3 * sentences * model.decoding_bytes(rows, length)
+
+
 def additive() -> EncoderDecoderConfig:
     stack = StackConfig(2, attention=AttentionConfig(scoring="additive"))
     return EncoderDecoderConfig(101, 64, max_length=31, encoder=stack, decoder=stack)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from heedful.claims.evidence import DIVERGED, mean_loss, shown_loss
 from heedful.claims.learning.clock import seconds_now
 
 
@@ -33,7 +34,10 @@ PILOT_SEED = 0
 
 @dataclass(frozen=True)
 class Learned:
-    """The loss of each step, and the seconds that had passed after it."""
+    """The loss of each step of the course, and the seconds that had passed after each that was taken.
+
+    A run that diverged has the loss `DIVERGED` from there on.
+    """
 
     losses: list[float]
     seconds: list[float]
@@ -41,8 +45,13 @@ class Learned:
     @property
     def end(self) -> float:
         """The mean loss of the last tenth of the steps."""
-        last = self.losses[-max(1, len(self.losses) // 10) :]
-        return sum(last) / len(last)
+        return mean_loss(self.losses[-max(1, len(self.losses) // 10) :])
+
+    @property
+    def curve(self) -> list[float]:
+        """The losses in about twenty points, each the mean of as many steps."""
+        size = max(1, len(self.losses) // 20)
+        return [mean_loss(self.losses[start : start + size]) for start in range(0, len(self.losses), size)]
 
 
 def best_rate(end: Callable[[float], float]) -> float:
@@ -61,7 +70,10 @@ def rate_at(done: float) -> float:
 
 
 def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Learned:
-    """Train a model on the losses of steps 0, 1, ...; a loss that is not finite ends the course."""
+    """Train a model on the losses of steps 0, 1, ...; a loss that is not finite ends the course.
+
+    The weights are then no longer numbers, so that whatever is measured of the model is as bad as it can be.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), lr=course.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
     losses: list[float] = []
     seconds: list[float] = []
@@ -75,9 +87,14 @@ def learn(model: nn.Module, loss: Callable[[int], Tensor], course: Course) -> Le
         optimizer.param_groups[0]["lr"] = course.learning_rate * rate_at(done)
         optimizer.zero_grad(set_to_none=True)
         value = loss(step)
-        losses.append(float(value.detach()))
-        if not math.isfinite(losses[-1]):
-            losses[-1] = losses[-2] if len(losses) > 1 else 0.0
+        losses.append(shown_loss(float(value.detach())))
+        if not value.isfinite():
+            seconds.append(seconds_now() - began)
+            # Runs that are compared step by step have as many losses.
+            losses += [DIVERGED] * (course.steps - len(losses) if course.seconds is None else 0)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.fill_(math.nan)
             break
         value.backward()
         nn.utils.clip_grad_norm_(model.parameters(), course.clip_norm)

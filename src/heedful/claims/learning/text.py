@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from pydoc_data.topics import topics
@@ -11,6 +10,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from heedful.claims.evidence import shown_loss
 
 HELD_OUT_EVERY = 10
 # All rare characters are read as the first one.
@@ -75,11 +76,6 @@ def next_token_loss(model: nn.Module, ids_BT: Tensor, smoothing: float = 0.0) ->
     """The mean loss of each token given those before it in its row."""
     logits_BTV = model(ids_BT[:, :-1])
     return F.cross_entropy(logits_BTV.flatten(0, 1), ids_BT[:, 1:].flatten(), label_smoothing=smoothing)
-
-
-def shown_loss(loss: float) -> float:
-    """A loss that a chart can show, even for a model whose training diverged."""
-    return min(loss, 99.0) if math.isfinite(loss) else 99.0
 
 
 @torch.no_grad()

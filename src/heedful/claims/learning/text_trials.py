@@ -99,12 +99,8 @@ def learn_text(model: nn.Module, trial: TextTrial, seconds: float | None = None)
 def result_of(model: nn.Module, trial: TextTrial, learned: Learned) -> TextResult:
     """How good a trained model is."""
     loss, accuracy = held_out_scores(model, trial.length)
-    tenth = max(1, len(learned.losses) // 20)
-    curve = tuple(
-        sum(learned.losses[start : start + tenth]) / len(learned.losses[start : start + tenth])
-        for start in range(0, len(learned.losses), tenth)
-    )
     parameters = sum(each.numel() for each in model.parameters())
+    curve = tuple(learned.curve)
     return TextResult(loss, accuracy, learned.end, parameters, curve, learned.seconds[-1] if learned.seconds else 0.0)
 
 

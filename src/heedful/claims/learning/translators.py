@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from heedful.claims.evidence import shown_loss
 from heedful.claims.learning.course import Course, Learned, learn
 from heedful.claims.learning.kept_models import kept_model
 from heedful.claims.learning.little_language import PADDING, VOCABULARY, PairBatch, batch_of, draw_sentences
-from heedful.claims.learning.text import shown_loss
 from heedful.claims.workbench import Workbench
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.settings.attention import AttentionConfig

@@ -98,7 +98,7 @@ def end_of_training(kind: str, layers: int, seed: int, steps: int, rate: float) 
     torch.manual_seed(seed)
     model = DecoderOnly(config)
     change_residuals(model, kind, WIDTH)
-    return min(20.0, learn_text(model, TextTrial(config, seed, steps, rate, rows=8)).end)
+    return learn_text(model, TextTrial(config, seed, steps, rate, rows=8)).end
 
 
 def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:

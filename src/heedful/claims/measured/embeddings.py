@@ -116,9 +116,7 @@ def _kept(bench: Workbench, way: str, seed: int, steps: int, rate: float) -> dic
         model = EncoderDecoder(config)
         learned = learn_translation(model, TranslationTrial(config, seed, steps, learning_rate=rate))
         loss, right = translation_scores(model)
-        size = max(1, len(learned.losses) // 20)
-        curve = [mean(learned.losses[at : at + size]) for at in range(0, len(learned.losses), size)]
         parameters = sum(each.numel() for each in model.parameters())
-        return {"loss": loss, "right": right, "curve": curve, "parameters": parameters}
+        return {"loss": loss, "right": right, "curve": learned.curve, "parameters": parameters}
 
     return bench.own.value("way", [way, seed, steps, rate], make)

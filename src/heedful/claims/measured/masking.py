@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series
-from heedful.claims.learning.text import held_out_windows, reference_text, shown_loss
+from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series, shown_loss
+from heedful.claims.learning.text import held_out_windows, reference_text
 from heedful.claims.learning.text_trials import LENGTH, TextTrial, build, learn_text, result_of, small_config
 from heedful.claims.workbench import Workbench
 from heedful.layers.stacks import Encoder

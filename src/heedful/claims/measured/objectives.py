@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series
+from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series, shown_loss
 from heedful.claims.learning.course import PILOT_SEED, Course, best_rate, learn, told_rates
-from heedful.claims.learning.text import next_token_loss, reference_text, shown_loss, windows
+from heedful.claims.learning.text import next_token_loss, reference_text, windows
 from heedful.claims.learning.text_trials import LENGTH, ROWS, small_config
 from heedful.claims.workbench import Workbench
 from heedful.models.decoder_only import DecoderOnly

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, mean_loss, number, series
 from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.recurrent_text import RecurrentReader, width_for
 from heedful.claims.learning.text import held_out_scores, reference_text
@@ -113,7 +113,7 @@ def measure(bench: Workbench) -> Evidence:
 
 
 def _rate(bench: Workbench, kind: str, seconds: float) -> float:
-    return best_rate(lambda rate: mean(_kept(bench, kind, PILOT_SEED, seconds, rate)["losses"][-10:]))
+    return best_rate(lambda rate: mean_loss(_kept(bench, kind, PILOT_SEED, seconds, rate)["losses"][-10:]))
 
 
 def _kept(bench: Workbench, kind: str, seed: int, seconds: float, rate: float) -> dict[str, Any]:

@@ -151,10 +151,12 @@ class Explained:
 
 
 def leak(trace: Trace) -> float | None:
-    """The share of attention that goes to later tokens, where a text is written token by token."""
+    """The share of attention that goes to later tokens, where a text of several is written token by token."""
     own = {trace.written, "text"} if trace.written == "next" else {trace.written}
     names = [name for name, point in trace.points.items() if name.endswith(".weights") and point.rows == point.columns]
-    shares = [trace[name].triu(1).sum(-1)[..., :-1].mean() for name in names if trace.points[name].rows in own]
+    weights = [trace[name] for name in names if trace.points[name].rows in own]
+    # The last token has nothing ahead of it, and so the only one neither.
+    shares = [each.triu(1).sum(-1)[..., :-1].mean() for each in weights if each.shape[-1] > 1]
     return float(torch.stack(shares).mean()) if shares else None
 
 

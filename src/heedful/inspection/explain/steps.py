@@ -125,7 +125,7 @@ AROUND = {
         "a vector per place",
         "Learned, and interpolated at another resolution.",
         GridPositions,
-        "interpolate",
+        "return interpolate(",
     ),
     "placed": Step("With positions", "patches + positions", "What is known of each patch before it meets the others."),
     "neighbourhood.output": Step("Neighbourhood", "convolution", "Each token with those next to it."),

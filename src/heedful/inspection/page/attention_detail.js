@@ -26,6 +26,7 @@ export class Detail {
     this.measures = element("p", { class: "quiet" });
     this.tools = element("div", { class: "tools" });
     this.body = element("div", { class: "detail-body" });
+    this.turn = 0;
     this.panel = element(
       "section",
       { class: "panel detail", "aria-label": "One head in detail" },
@@ -59,13 +60,14 @@ export class Detail {
   }
 
   async show() {
+    const turn = (this.turn += 1);
     const { state } = this.selection;
     this.title.textContent = this.attention.title(state);
     const measures = this.attention.measures(state);
     this.measures.textContent = measures ? `entropy ${measures.entropy} nats, mean distance ${measures.distance}` : "";
     this.buildTools();
     const sheet = await this.attention.sheet(state);
-    if (this.selection.state.kind !== state.kind) return; // another one was chosen in the meantime
+    if (turn !== this.turn) return; // another one was chosen in the meantime
     const shown = this.styles[state.style];
     const { aside } = state.style === "image" ? shown : this.readout;
     const [hues, dark] = [state.style === "image" ? IMAGE_HUES : huesOf(state.head), isDark(this.view)];

@@ -15,6 +15,7 @@ export class StepCard {
     Object.assign(this, { explained, before, state, view, part, step });
     this.picture = new MatrixPicture(state, explained, view);
     this.numbers = element("div", { class: "explain-row" });
+    this.turn = 0;
     this.card = element(
       "article",
       { class: "explain-step", "data-step": step.name, "aria-label": step.title },
@@ -34,13 +35,15 @@ export class StepCard {
 
   // Called only when the step is near the screen: until then its numbers stay packed.
   async draw() {
+    const turn = (this.turn += 1);
     const { explained, state, part, step, before } = this;
     const heads = explained.numberOfHeads(part);
     const head = Math.min(state.values.head, Math.max(0, heads - 1));
     const sheet = await explained.sheet(step, head, heads);
     const earlier = before?.steps(before.part(part.name)).find((each) => each.name === step.name);
-    this.sheet = sheet;
-    this.earlier = earlier ? await before.sheet(earlier, head, heads) : null;
+    const sheetBefore = earlier ? await before.sheet(earlier, head, heads) : null;
+    if (turn !== this.turn) return; // another head was chosen in the meantime
+    Object.assign(this, { sheet, earlier: sheetBefore });
     this.picture.show(sheet, huesOf(head));
     this.follow();
   }

@@ -8,7 +8,7 @@ export const AS_TRAINED = { temperature: 1, scaling: true, mask: true, positions
 export class SwitchPanel {
   // `compute(switches, text)` returns a promise of another document; without it there is only a note.
   constructor({ explained, state }, compute, changed) {
-    Object.assign(this, { explained, state, compute, changed, switches: { ...AS_TRAINED } });
+    Object.assign(this, { explained, state, compute, changed, switches: { ...AS_TRAINED }, turn: 0 });
     this.panel = element("details", { class: "explain-switches" }, element("summary", { text: "Change the computation" }));
     if (!compute) {
       this.panel.append(element("p", { class: "explain-note", text: NOTE }));
@@ -80,17 +80,21 @@ export class SwitchPanel {
     );
   }
 
+  // Of several computations under way, only the answer to the last one is shown.
   async set(values) {
+    const turn = (this.turn += 1);
     Object.assign(this.switches, values);
     this.told.textContent = "Computing …";
     this.panel.setAttribute("aria-busy", "true");
     try {
       const text = this.swapped ?? this.text;
       const plain = await this.compute(this.switches, text);
+      if (turn !== this.turn) return;
       const changed = text !== this.text || Object.keys(AS_TRAINED).some((name) => this.switches[name] !== AS_TRAINED[name]);
       this.changed(plain, changed);
       this.told.textContent = changed ? this.difference(plain) : "As the model was trained.";
     } catch (error) {
+      if (turn !== this.turn) return;
       this.told.textContent = error.message;
     }
     this.panel.removeAttribute("aria-busy");

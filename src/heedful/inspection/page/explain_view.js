@@ -59,7 +59,7 @@ function steps(context) {
     watchScreen(cards);
   };
   state.watch(["part"], open);
-  state.watch(["head", "look"], () => cards.forEach((card) => card.sheet && card.draw()));
+  state.watch(["head", "look"], () => cards.forEach((card) => card.turn && card.draw()));
   state.watch(["token", "step"], () => cards.forEach((card) => card.follow()));
   open();
   return element("div", { class: "explain-main" }, player.panel, tools, list);

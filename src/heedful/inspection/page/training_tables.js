@@ -51,9 +51,9 @@ export function processesOf(run) {
 export function validationsOf(run) {
   if (!run.validations.length) return null;
   const scores = [...new Set(run.validations.flatMap((row) => Object.keys(row.scores)))];
-  const lowest = Math.min(...run.validations.map((row) => row.loss ?? Infinity));
-  const rows = run.validations.map((row) => [row.step.toLocaleString("en"), timeOf(row.minutes),
-    row.loss === null ? "–" : row.loss.toFixed(4) + (row.loss === lowest ? " (lowest: these weights are kept)" : ""),
+  const chosen = ` (${run.kept_by.replace(" held-out loss", "")}: these weights are kept)`;
+  const rows = run.validations.map((row, number) => [row.step.toLocaleString("en"), timeOf(row.minutes),
+    row.loss === null ? "–" : row.loss.toFixed(4) + (number === run.kept ? chosen : ""),
     ...scores.map((name) => (row.scores[name] === undefined ? "–" : scoreFormat(name)(row.scores[name])))]);
   return section("Validations", table("Validations", ["step", "time", "loss", ...scores], rows));
 }

@@ -123,6 +123,22 @@ def test_the_share_that_leaks_is_that_of_known_weights() -> None:
         assert leak(trace) == pytest.approx(share)
 
 
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_one_token_has_nothing_to_leak_to(tokens: int) -> None:
+    name = "blocks.0.attention.weights"
+    labels = {"text": ["a"] * tokens, "next": ["b"] * tokens}
+    weights_HTS = torch.full((3, tokens, tokens), 1 / tokens)
+    trace = Trace("", "decoder_only", labels, {name: Point(name, "BHTS", "text", "text")}, {name: weights_HTS})
+    assert leak(trace) == (None if tokens == 1 else 0.5)
+
+
+def test_a_page_of_one_token_can_be_made_without_the_mask(make_case) -> None:
+    translator = make_case("encoder-decoder").pipeline
+    page = explained(translator, SOURCE, Switches(mask=False), target="")
+    assert len(page.trace.tokens[page.trace.written]) == 1
+    assert page.to_json()["leak"] is None and page.html()
+
+
 def test_without_positions_an_encoder_sees_a_set(make_case) -> None:
     """With them, the order of the tokens matters; without them, it does not."""
     pipeline = make_case("pair").pipeline
