@@ -23,7 +23,7 @@ from heedful.model_folder import LoadedModel, ModelConfig, check_tokenizer, mode
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters
 from heedful.text.tokenizer import Tokenizer
-from heedful.weights_index import weights_files
+from heedful.weights_index import WEIGHTS, read_index, weights_path
 
 # By the `model_type` in config.json.
 CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
@@ -120,18 +120,36 @@ def _added_tokens(file: Path, content: dict[str, Any]) -> dict[str, int]:
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
+    path = weights_path(folder)
+    return _read_file(path) if path.name == WEIGHTS else _read_shards(path)
+
+
+def _read_shards(index: Path) -> dict[str, Tensor]:
+    """Each tensor from the file that the index names: another file may hold an old copy."""
+    content = read_index(index)
     tensors: dict[str, Tensor] = {}
-    for file in weights_files(folder):
-        if not file.is_file():
-            hint = ""
-            if list(folder.glob("*.bin")):
-                hint = "; its .bin files hold Python objects, which heedful does not load: save it as safetensors"
-            raise UserError(f"{file} is missing{hint}")
-        try:
-            tensors |= load_file(file)
-        except (SafetensorError, OSError) as error:
-            raise UserError(f"{file} is broken: {error}") from None
+    for name in content.files:
+        found = _read_file(index.parent / name)
+        unlisted = sorted(found.keys() - content.places.keys())
+        if unlisted:
+            raise UserError(f"{index.parent / name} holds the tensor {unlisted[0]}, which {index.name} does not list")
+        for tensor in (each for each, place in content.places.items() if place == name):
+            if tensor not in found:
+                raise UserError(f"{index}: weight_map puts the tensor {shown(tensor)} into {name}, which lacks it")
+            tensors[tensor] = found[tensor]
     return tensors
+
+
+def _read_file(file: Path) -> dict[str, Tensor]:
+    if not file.is_file():
+        hint = ""
+        if list(file.parent.glob("*.bin")):
+            hint = "; its .bin files hold Python objects, which heedful does not load: save it as safetensors"
+        raise UserError(f"{file} is missing{hint}")
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} is broken: {error}") from None
 
 
 def _with_vectors(folder: Path, imported: Imported) -> Imported:
