@@ -41,7 +41,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
         found |= tensors.take_layer(pooler, "pooler.0")
     if head == "masked":
         found |= _masked_head(tensors)
-    labels = label_names(config) if head in ("classes", "tags") else ()
+    labels = label_names(config, as_words=head == "tags") if head in ("classes", "tags") else ()
     if labels:
         found |= tensors.take_layer(CLASSIFIER, "output")
     return Imported("encoder_only", TASKS[head], _settings(config, head, has_pooler, len(labels)), found, labels)
