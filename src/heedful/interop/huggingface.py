@@ -166,6 +166,7 @@ def _read_tokenizer(folder: Path, config: ForeignConfig, imported: Imported) -> 
             " (SentencePiece models are not read)" if list(folder.glob("*.spm")) + list(folder.glob("*.model")) else ""
         )
         return None, [f"{folder} has no tokenizer.json{why}: `heedful info` shows the model, but no command takes text"]
+    tokens.check_framing(imported.family, settings.special_tokens, pairs=imported.task == "classification")
     tokenizer = tokens.for_model(settings.special_tokens, settings.vocabulary_size)
     check_tokenizer(tokens.file, tokenizer, settings.vocabulary_size)
     return tokenizer, []

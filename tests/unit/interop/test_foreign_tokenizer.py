@@ -1,5 +1,6 @@
-"""The tokens of imported models are those of the transformers library: added ones and special ones."""
+"""The tokens of imported models are those of the transformers library: added ones, special ones, and what is around."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -148,3 +149,85 @@ def test_a_special_token_that_the_vocabulary_lacks_is_refused_by_name(name: str,
     with pytest.raises(UserError) as raised:
         read_folder(tmp_path)
     assert f"tokenizer.json has no token {name}, which the model needs" in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", [None, "BertTokenizer", "BertTokenizerFast"])
+def test_texts_are_framed_without_a_post_processor_as_the_other_library_does(kind: str | None, tmp_path: Path) -> None:
+    model = bert_folder(tmp_path / "theirs", word_pieces(template=None), **({"tokenizer_class": kind} if kind else {}))
+    import_folder(tmp_path / "theirs", tmp_path / "ours")
+    same_vectors(model, tmp_path / "theirs", tmp_path / "ours", ["a dog", "the dog sees", ""])
+
+
+@pytest.mark.parametrize(
+    ("template", "made"),
+    [
+        ({"single": "$A [SEP]", "pair": USUAL["pair"]}, "A:0 [SEP]:0"),
+        ({"single": "[CLS] $A", "pair": USUAL["pair"]}, "[CLS]:0 A:0"),
+        ({"single": "[CLS] $A:1 [SEP]", "pair": USUAL["pair"]}, "[CLS]:0 A:1 [SEP]:0"),
+        ({"single": "[SEP] $A [CLS]", "pair": USUAL["pair"]}, "[SEP]:0 A:0 [CLS]:0"),
+        (None, "A:0"),
+    ],
+    ids=str,
+)
+def test_another_framing_is_refused_with_both(template: dict | None, made: str, tmp_path: Path) -> None:
+    bert_folder(tmp_path, word_pieces(template=template), tokenizer_class="PreTrainedTokenizerFast")
+    with pytest.raises(UserError) as raised:
+        read_folder(tmp_path)
+    expected = f"its post_processor makes {made} of a text A, and only [CLS]:0 A:0 [SEP]:0 is supported"
+    assert str(raised.value) == f"{tmp_path / 'tokenizer.json'}: {expected}"
+
+
+@pytest.mark.parametrize("pair", ["$A $B", "[CLS] $A [SEP] $B [SEP]"])
+def test_another_framing_of_pairs_is_refused_where_pairs_are_read(pair: str, tmp_path: Path) -> None:
+    template = {"single": USUAL["single"], "pair": pair}
+    bert_folder(tmp_path / "classes", word_pieces(template=template), "BertForSequenceClassification")
+    with pytest.raises(UserError, match=r"of two texts A and B, and only .CLS.:0 A:0 .SEP.:0 B:1 .SEP.:1 is supported"):
+        read_folder(tmp_path / "classes")
+    bert_folder(tmp_path / "encoder", word_pieces(template=template))
+    read_folder(tmp_path / "encoder")
+
+
+@pytest.mark.parametrize("in_sequence", [False, True])
+def test_the_usual_framing_in_other_words_is_imported(in_sequence: bool, tmp_path: Path) -> None:
+    engine = word_pieces(template=None)
+    numbers = [(name, engine.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
+    template = processors.TemplateProcessing(**USUAL, special_tokens=numbers)
+    sequence = processors.Sequence([processors.ByteLevel(), template])
+    engine.post_processor = sequence if in_sequence else processors.BertProcessing(*numbers)
+    bert_folder(tmp_path, engine, "BertForSequenceClassification")
+    read_folder(tmp_path)
+
+
+SMALL_GPT2 = {"vocab_size": 4, "n_positions": 29, "n_embd": 21, "n_layer": 1, "n_head": 3}
+SMALL_XLNET = {"vocab_size": 4, "d_model": 12, "n_layer": 1, "n_head": 3, "d_inner": 7, "pad_token_id": 3}
+
+
+def language_model(folder: Path, model: str, template: str) -> Path:
+    """A GPT-2 or an XLNet with a vocabulary of two words, whose tokenizer has a template."""
+    ends = {"bos_token_id": 0, "eos_token_id": 3}
+    if model == "gpt2":
+        made = transformers.GPT2LMHeadModel(transformers.GPT2Config(**SMALL_GPT2, **ends))
+    else:
+        made = transformers.XLNetLMHeadModel(transformers.XLNetConfig(**SMALL_XLNET, **ends))
+    made.save_pretrained(folder)
+    engine = tokenizers.Tokenizer(models.WordLevel({"<s>": 0, "a": 1, "b": 2, "</s>": 3}, unk_token="a"))
+    engine.post_processor = processors.TemplateProcessing(single=template, special_tokens=[("<s>", 0), ("</s>", 3)])
+    engine.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "template", "made"),
+    [
+        ("gpt2", "$A", None),
+        ("gpt2", "<s> $A", "<s> A"),
+        ("gpt2", "$A </s>", "A </s>"),
+        ("xlnet", "$A", None),
+        ("xlnet", "<s> $A", "<s> A"),
+        ("xlnet", "$A </s> <s>:2", None),  # the usual one, whose end is not for texts that go on
+    ],
+)
+def test_nothing_may_stand_before_a_prompt(model: str, template: str, made: str | None, tmp_path: Path) -> None:
+    refused = pytest.raises(UserError, match=f"its post_processor makes {made} of a text A, and only A is supported")
+    with refused if made else contextlib.nullcontext():
+        read_folder(language_model(tmp_path, model, template))
