@@ -19,6 +19,7 @@ from heedful.files import file_version, is_run, write_file
 from heedful.settings.families import FAMILY_SETTINGS
 from heedful.tasks.registry import all_tasks
 from heedful.text.document_unit import DocumentUnit
+from heedful.text.label_names import check_label_names
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training_lines import TrainingLines
 from heedful.weights_index import WEIGHTS, weights_files, weights_path
@@ -256,6 +257,7 @@ def read_config(folder: Path) -> ModelConfig:
 def _check_parts(config: ModelConfig) -> None:
     """Raise a UserError unless the parts of a configuration, each of which is fine by itself, fit together."""
     tasks = all_tasks()
+    check_label_names(config.labels, "setting 'labels'")
     if config.task not in tasks:
         raise UserError(f"its task is {shown(config.task)}, expected one of {', '.join(tasks)}")
     families, head = tasks[config.task].families, tasks[config.task].head
@@ -267,9 +269,7 @@ def _check_parts(config: ModelConfig) -> None:
         return
     if config.model.vocabulary_size is None:
         raise UserError("setting 'model.vocabulary_size' is None, expected int")
-    if head is None:
-        return
-    if config.model.head != head:
+    if head is not None and config.model.head != head:
         raise UserError(f"setting 'model.head' is {config.model.head!r}, but the task {config.task!r} needs {head!r}")
     if head == "masked" and config.model.special_tokens.mask is None:
         raise UserError("setting 'model.special_tokens.mask' is None, expected int")

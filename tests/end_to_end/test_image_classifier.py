@@ -1,6 +1,7 @@
 """From a folder of images to a model that tells what others show, at two resolutions."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,18 @@ def test_it_learns(folder: Path, run: Callable) -> None:
     assert scores["macro_f1"] > 0.95
     assert np.sum(scores["confusion"]) == scores["count"] > 150
     assert np.trace(scores["confusion"]) == round(scores["accuracy"] * scores["count"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_file_name_with_a_line_break_stays_in_its_column(folder: Path, tmp_path: Path, run: Callable) -> None:
+    image = tmp_path / "a\tb\nc.png"
+    Image.fromarray(draw_shapes(1, 5, 24)[0][0]).save(image)
+    (line,) = run("classify", folder / "model", image).stdout.decode().splitlines()
+    name, label, _ = line.split("\t")
+    assert name == f"{tmp_path / 'a'}\\tb\\nc.png"
+    assert label in NAMES
+    (line,) = run("classify", folder / "model", image, "--json").stdout.decode().splitlines()
+    assert json.loads(line)["file"] == str(image)
 
 
 def test_it_is_of_use_at_another_resolution(folder: Path) -> None:

@@ -91,6 +91,7 @@ def folder(folders: Path, tmp_path: Path) -> Path:
         ({"task": {}}, "task"),
         ({"model": []}, "expected a table of settings"),
         ({"labels": "abc"}, "expected a list"),
+        ({"labels": ["no", "y\tes"]}, r"'labels': label 1 is 'y\\tes'"),
         ({"format": True}, "format"),
         ({"format": [1]}, "format"),
     ],

@@ -12,6 +12,7 @@ from heedful.cli.text_input import TextInput, text_input
 from heedful.config import require
 from heedful.errors import UserError
 from heedful.tasks.computing import Computing
+from heedful.text.cleaning import escaped
 
 if TYPE_CHECKING:
     from heedful.tasks.classification import Classification
@@ -83,7 +84,7 @@ def _images(pipeline: ImageClassifier, given: TextInput, top: int, options: dict
     resolution = parse_resolution(options["resolution"])
     for file, result in zip(files, pipeline.stream(files, resolution), strict=True):
         written = _written(result, top, options["as_json"], {"file": file})
-        click.echo(written if options["as_json"] else f"{file}\t{written}")
+        click.echo(written if options["as_json"] else f"{escaped(file)}\t{written}")
 
 
 def _written(result: Classification, top: int, as_json: bool, more: dict[str, str] | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from heedful.config import shown
+from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
 from heedful.interop.mapping import Imported, Tensors, activation, label_names
 from heedful.settings.attention import AttentionConfig
@@ -41,7 +42,7 @@ def convert(config: ForeignConfig, tensors: Tensors) -> Imported:
         found |= tensors.take_layer(pooler, "pooler.0")
     if head == "masked":
         found |= _masked_head(tensors)
-    labels = label_names(config) if head in ("classes", "tags") else ()
+    labels = label_names(config, as_words=head == "tags") if head in ("classes", "tags") else ()
     if labels:
         found |= tensors.take_layer(CLASSIFIER, "output")
     return Imported("encoder_only", TASKS[head], _settings(config, head, has_pooler, len(labels)), found, labels)
@@ -135,24 +136,37 @@ def _settings(config: ForeignConfig, head: Head, pooler: bool, num_labels: int) 
         pooler=pooler,
         head=head,
         num_labels=num_labels,
-        special_tokens=_special_tokens(config),
+        special_tokens=_special_tokens(config, head),
     )
 
 
-def _special_tokens(config: ForeignConfig) -> SpecialTokens:
-    """By their names in the tokenizer, or by their usual places in BERT's own vocabularies."""
-    vocabulary, names = config.integer("vocab_size"), config.added_tokens
+def _special_tokens(config: ForeignConfig, head: Head) -> SpecialTokens:
+    """By their names in the vocabulary; if there is none, so that no text can be given, by their places in BERT's."""
+    size, tokens = config.integer("vocab_size"), config.tokens
 
-    def token(name: str, usual: int) -> int:
-        found = names.get(name, usual)
-        if not 0 <= found < vocabulary:
-            raise config.error(f"vocab_size is {vocabulary}, but the token {name} has the id {found}")
-        return found
+    def found(setting: str, usual_name: str, usual: int | None) -> int | None:
+        name = usual_name if tokens is None else tokens.special_name(setting, usual_name)
+        number = usual if tokens is None else tokens.vocabulary.get(name)
+        if number is not None and not 0 <= number < size:
+            raise config.error(f"vocab_size is {size}, but the token {name} has the id {number}")
+        return number
 
+    def needed(setting: str, usual_name: str, usual: int) -> int:
+        number = found(setting, usual_name, usual)
+        if number is None:
+            assert tokens is not None
+            name = tokens.special_name(setting, usual_name)
+            raise UserError(
+                f"{tokens.file} has no token {name}, which the model needs: name it as {setting} in "
+                f"{tokens.settings.file.name}"
+            )
+        return number
+
+    pad = found("pad_token", "[PAD]", None)
     return SpecialTokens(
-        pad=token("[PAD]", config.token("pad_token_id", 0, vocabulary)),
-        start=token("[CLS]", 101),
-        end=token("[SEP]", 102),
-        mask=token("[MASK]", 103),
-        unknown=token("[UNK]", 100),
+        pad=config.token("pad_token_id", 0, size) if pad is None else pad,
+        start=needed("cls_token", "[CLS]", 101),
+        end=needed("sep_token", "[SEP]", 102),
+        mask=needed("mask_token", "[MASK]", 103) if head == "masked" else found("mask_token", "[MASK]", 103),
+        unknown=found("unk_token", "[UNK]", 100),
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heedful.config import shown
 from heedful.errors import UserError
+
+if TYPE_CHECKING:
+    from heedful.interop.foreign_tokenizer import ForeignTokenizer
 
 Kind = TypeVar("Kind")
 
@@ -14,18 +17,18 @@ Kind = TypeVar("Kind")
 class ForeignConfig:
     """The settings in a file; those that are null count as not given.
 
-    With config.json come the ids of tokens that the tokenizer adds, and the settings for images, if they exist.
+    With config.json come the tokenizer and the settings for images, if they exist.
     """
 
     def __init__(
         self,
         file: Path,
         values: dict[str, Any],
-        added_tokens: dict[str, int] | None = None,
+        tokens: ForeignTokenizer | None = None,
         images: ForeignConfig | None = None,
     ) -> None:
         self.file = file
-        self.added_tokens = added_tokens or {}
+        self.tokens = tokens
         self.images = images
         self._values = values
 

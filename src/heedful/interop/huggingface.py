@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -17,13 +15,14 @@ from heedful.errors import UserError
 from heedful.files import new_folder
 from heedful.interop import bert, gpt2, marian, vit, xlnet
 from heedful.interop.foreign_config import ForeignConfig
+from heedful.interop.foreign_tokenizer import open_tokenizer
 from heedful.interop.mapping import Imported, Tensors
 from heedful.interop.sentence_modules import MODULES, read_vectors
 from heedful.model_folder import LoadedModel, ModelConfig, check_tokenizer, model_card, save_model_folder
 from heedful.models.families import FAMILIES
 from heedful.models.weights_file import load_parameters
 from heedful.text.tokenizer import Tokenizer
-from heedful.weights_index import weights_files
+from heedful.weights_index import WEIGHTS, read_index, weights_path
 
 # By the `model_type` in config.json.
 CONVERTERS: dict[str, Callable[[ForeignConfig, Tensors], Imported]] = {
@@ -62,7 +61,7 @@ def read_folder(folder: Path) -> ImportedFolder:
     except UserError as error:
         raise UserError(str(error) if str(error).startswith(str(folder)) else f"{folder}: {error}") from None
     imported = _with_vectors(folder, imported)
-    tokenizer, remarks = _read_tokenizer(folder, imported)
+    tokenizer, remarks = _read_tokenizer(folder, config, imported)
     settings = ModelConfig(imported.family, imported.task, imported.settings, labels=imported.labels)
     return ImportedFolder(LoadedModel(network.eval(), settings, tokenizer), [*imported.remarks, *remarks])
 
@@ -99,39 +98,46 @@ def import_folder(folder: Path, out: Path) -> ImportedFolder:
 
 def _read_config(folder: Path) -> ForeignConfig:
     """config.json, with what other files say about how images are read and which token is which."""
-    file, images, tokens = (folder / f"{name}.json" for name in ("config", "preprocessor_config", "tokenizer"))
+    file, images = (folder / f"{name}.json" for name in ("config", "preprocessor_config"))
     return ForeignConfig(
         file,
         read_json(file),
-        _added_tokens(tokens, read_json(tokens)) if tokens.is_file() else {},
+        open_tokenizer(folder),
         ForeignConfig(images, read_json(images)) if images.is_file() else None,
     )
 
 
-def _added_tokens(file: Path, content: dict[str, Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    given = content.get("added_tokens") or []
-    for each in given if isinstance(given, list) else [given]:
-        name, number = (each.get("content"), each.get("id")) if isinstance(each, dict) else (None, None)
-        if not isinstance(name, str) or type(number) is not int:
-            raise UserError(f"{file}: added_tokens holds {shown(each)}, expected a 'content' and an 'id'")
-        found[name] = number
-    return found
-
-
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
+    path = weights_path(folder)
+    return _read_file(path) if path.name == WEIGHTS else _read_shards(path)
+
+
+def _read_shards(index: Path) -> dict[str, Tensor]:
+    """Each tensor from the file that the index names: another file may hold an old copy."""
+    content = read_index(index)
     tensors: dict[str, Tensor] = {}
-    for file in weights_files(folder):
-        if not file.is_file():
-            hint = ""
-            if list(folder.glob("*.bin")):
-                hint = "; its .bin files hold Python objects, which heedful does not load: save it as safetensors"
-            raise UserError(f"{file} is missing{hint}")
-        try:
-            tensors |= load_file(file)
-        except (SafetensorError, OSError) as error:
-            raise UserError(f"{file} is broken: {error}") from None
+    for name in content.files:
+        found = _read_file(index.parent / name)
+        unlisted = sorted(found.keys() - content.places.keys())
+        if unlisted:
+            raise UserError(f"{index.parent / name} holds the tensor {unlisted[0]}, which {index.name} does not list")
+        for tensor in (each for each, place in content.places.items() if place == name):
+            if tensor not in found:
+                raise UserError(f"{index}: weight_map puts the tensor {shown(tensor)} into {name}, which lacks it")
+            tensors[tensor] = found[tensor]
     return tensors
+
+
+def _read_file(file: Path) -> dict[str, Tensor]:
+    if not file.is_file():
+        hint = ""
+        if list(file.parent.glob("*.bin")):
+            hint = "; its .bin files hold Python objects, which heedful does not load: save it as safetensors"
+        raise UserError(f"{file} is missing{hint}")
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{file} is broken: {error}") from None
 
 
 def _with_vectors(folder: Path, imported: Imported) -> Imported:
@@ -151,23 +157,16 @@ def _with_vectors(folder: Path, imported: Imported) -> Imported:
     return replace(imported, settings=replace(settings, vectors=vectors))
 
 
-def _read_tokenizer(folder: Path, imported: Imported) -> tuple[Tokenizer | None, list[str]]:
-    file = folder / "tokenizer.json"
+def _read_tokenizer(folder: Path, config: ForeignConfig, imported: Imported) -> tuple[Tokenizer | None, list[str]]:
     if imported.task == "image_classifier":
         return None, []
-    if not file.is_file():
+    tokens, settings = config.tokens, imported.settings
+    if tokens is None:
         why = (
             " (SentencePiece models are not read)" if list(folder.glob("*.spm")) + list(folder.glob("*.model")) else ""
         )
         return None, [f"{folder} has no tokenizer.json{why}: `heedful info` shows the model, but no command takes text"]
-    content = read_json(file)
-    # heedful itself inserts tokens such as [MASK]: text that looks like one stays text.
-    content["added_tokens"] = []
-    content["post_processor"] = None
-    content["truncation"] = content["padding"] = None
-    try:
-        tokenizer = Tokenizer.from_json(json.dumps(content), imported.settings.special_tokens)
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from None
-    check_tokenizer(file, tokenizer, imported.settings.vocabulary_size)
+    tokens.check_framing(imported.family, settings.special_tokens, pairs=imported.task == "classification")
+    tokenizer = tokens.for_model(settings.special_tokens, settings.vocabulary_size)
+    check_tokenizer(tokens.file, tokenizer, settings.vocabulary_size)
     return tokenizer, []

@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.config import shown
 from heedful.errors import UserError
 from heedful.interop.foreign_config import ForeignConfig
+from heedful.text.label_names import check_label_names
 
 
 class Tensors:
@@ -97,8 +98,11 @@ def activation(config: ForeignConfig, name: str, default: str) -> Any:
     return ACTIVATIONS[theirs]
 
 
-def label_names(config: ForeignConfig) -> tuple[str, ...]:
-    """The names of the classes, in the order of their numbers; two generic ones if none are given."""
+def label_names(config: ForeignConfig, *, as_words: bool = False) -> tuple[str, ...]:
+    """The names of the classes, in the order of their numbers; two generic ones if none are given.
+
+    `as_words`, they are tags, and must be words.
+    """
     names = config.value("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     numbers = [str(number) for number in range(len(names))] if isinstance(names, dict) else []
     if (
@@ -107,4 +111,6 @@ def label_names(config: ForeignConfig) -> tuple[str, ...]:
         or not all(type(names[each]) is str for each in numbers)
     ):
         raise config.error("id2label must name the classes 0, 1 and so on, without a gap")
-    return tuple(names[number] for number in numbers)
+    labels = tuple(names[number] for number in numbers)
+    check_label_names(labels, f"{config.file}: id2label", as_words=as_words)
+    return labels

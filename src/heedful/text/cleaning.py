@@ -90,6 +90,16 @@ def clean_text(text: str) -> str:
     return unicodedata.normalize("NFC", _CONTROL_RUN.sub(" ", text)).strip()
 
 
+def has_control_characters(text: str) -> bool:
+    """Whether a text holds what would break a line or its columns."""
+    return _CONTROL_RUN.search(text) is not None
+
+
+def escaped(text: str) -> str:
+    r"""A text for a column of a line: control characters and line breaks as \n, \t, \x1b and so on."""
+    return _CONTROL_RUN.sub(lambda run: run[0].encode("unicode_escape").decode("ascii"), text)
+
+
 def clean_line(line: bytes) -> tuple[str, Rule | None]:
     """The clean text of one line and the rule that applied; a line to be left out has no text."""
     if len(line) > MAX_LINE_BYTES:

@@ -61,6 +61,7 @@ class Tokenizer:
 
     def __init__(self, engine: tokenizers.Tokenizer, special_tokens: SpecialTokens) -> None:
         self._engine = engine
+        engine.encode_special_tokens = True  # which means: text that looks like one stays text
         vocabulary: dict[str, int] = engine.get_vocab()
         self.vocabulary_size = len(vocabulary)
         self.largest_id = max(vocabulary.values(), default=-1)
@@ -84,7 +85,9 @@ class Tokenizer:
         """Whether `train` made it for lines: a text's tokens are those of its words, each with a space before it."""
         content = json.loads(self._engine.to_str())
         splits = (content["pre_tokenizer"] or {}).get("pretokenizers", [{}])
-        return splits[0].get("pattern") == {"Regex": _WORD_PATTERN} and "Prepend" in json.dumps(content["normalizer"])
+        if content["added_tokens"] or splits[0].get("pattern") != {"Regex": _WORD_PATTERN}:
+            return False
+        return "Prepend" in json.dumps(content["normalizer"])
 
     @classmethod
     def train(
@@ -139,7 +142,7 @@ class Tokenizer:
     @classmethod
     def from_json(cls, content: str, special_tokens: SpecialTokens | None = None) -> "Tokenizer":
         """The tokenizer that to_json wrote, or a foreign one, for which `special_tokens` must be given."""
-        with _errors_of_library("this is not a tokenizer"):
+        with errors_of_library("this is not a tokenizer"):
             engine = tokenizers.Tokenizer.from_str(content)
         for name in ("padding", "truncation"):
             if getattr(engine, name) is not None:
@@ -184,7 +187,7 @@ class Tokenizer:
         if self._characters:
             unknown, number_of = self.special_tokens.unknown, self._characters.get
             return [[number_of(character, unknown) for character in text] for text in texts]  # type: ignore[misc]
-        with _errors_of_library("the tokenizer cannot encode this text"):
+        with errors_of_library("the tokenizer cannot encode this text"):
             try:
                 encodings = self._engine.encode_batch_fast(texts, add_special_tokens=False)
             except TypeError:  # half a surrogate pair, which is not Unicode text
@@ -235,7 +238,7 @@ class Tokenizer:
 
 
 @contextmanager
-def _errors_of_library(what: str) -> Iterator[None]:
+def errors_of_library(what: str) -> Iterator[None]:
     """Turn what the library raises into a UserError: bare Exception for any flaw, and BaseException where it panics."""
     try:
         yield

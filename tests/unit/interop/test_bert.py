@@ -113,3 +113,20 @@ def test_what_differs_is_refused(kind: str, changes: dict, message: str, tmp_pat
     saved(kind, tmp_path, **changes)
     with pytest.raises(UserError, match=message):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x1bb", "a\u2028b", "", " "])
+@pytest.mark.parametrize("kind", ["BertForSequenceClassification", "BertForTokenClassification"])
+def test_labels_that_would_break_a_line_are_refused_with_file_and_key(kind: str, name: str, tmp_path: Path) -> None:
+    saved(kind, tmp_path, id2label={**LABELS, 3: name})
+    with pytest.raises(UserError, match=r"config\.json: id2label: label 3 is '.*: a label must not be blank") as raised:
+        read_folder(tmp_path)
+    assert str(raised.value).isprintable()
+
+
+def test_a_tag_with_a_space_is_refused_but_a_class_may_have_one(tmp_path: Path) -> None:
+    saved("BertForSequenceClassification", tmp_path / "classes", id2label={**LABELS, 2: "light blue"})
+    assert read_folder(tmp_path / "classes").loaded.config.labels[2] == "light blue"
+    saved("BertForTokenClassification", tmp_path / "tags", id2label={**LABELS, 2: "light blue"})
+    with pytest.raises(UserError, match="id2label: label 2 is 'light blue': tags are printed with spaces between"):
+        read_folder(tmp_path / "tags")

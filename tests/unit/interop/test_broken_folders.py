@@ -136,6 +136,35 @@ def test_an_index_without_its_map_is_refused(gpt2: Path) -> None:
         read_folder(gpt2)
 
 
+def shards(folder: Path) -> tuple[dict[str, str], list[str]]:
+    """The file of each tensor, and the files in the order of their names."""
+    places = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+    return places, sorted(set(places.values()))
+
+
+def test_each_tensor_is_read_from_the_file_that_the_index_names(gpt2: Path) -> None:
+    right = read_folder(gpt2).loaded.network.state_dict()
+    places, files = shards(gpt2)
+    name = "transformer.h.1.ln_1.bias"
+    assert len(files) > 2
+    for file in files:
+        if file != places[name]:
+            save_file({**load_file(gpt2 / file), name: torch.full([12], 5.0)}, gpt2 / file)
+    torch.testing.assert_close(read_folder(gpt2).loaded.network.state_dict(), right)
+
+
+def test_a_tensor_that_is_not_where_the_index_says_is_refused_by_name(gpt2: Path) -> None:
+    places, files = shards(gpt2)
+    name = "transformer.ln_f.bias"
+    wrong = next(file for file in files if file != places[name])
+    change(gpt2 / "model.safetensors.index.json", weight_map={**places, name: wrong})
+    with pytest.raises(UserError, match=rf"puts the tensor 'transformer.ln_f.bias' into {wrong}, which lacks it"):
+        read_folder(gpt2)
+    change(gpt2 / "model.safetensors.index.json", weight_map={key: places[key] for key in places if key != name})
+    with pytest.raises(UserError, match=r"holds the tensor transformer.ln_f.bias, which .*index.json does not list"):
+        read_folder(gpt2)
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_weights_that_are_not_numbers_are_refused_by_name(number: float, gpt2: Path) -> None:
     name = "transformer.h.1.mlp.c_fc.bias"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heedful.errors import UserError
 from heedful.tasks.image_classification.idx_files import IdxFile
 from heedful.tasks.image_classification.images import MOST_PIXELS, ImageInput, image_endings
+from heedful.text.label_names import check_label_names
 
 
 class LabelledImage(NamedTuple):
@@ -70,6 +71,7 @@ class ImageFolder:
         if not path.is_dir():
             raise UserError(f"there is no folder {path}: --images takes a folder with a sub-folder for each class")
         labels = tuple(sorted(each.name for each in path.iterdir() if each.is_dir() and not _is_of_system(each.name)))
+        check_label_names(labels, f"{path}, by its sub-folders")
         endings = image_endings()
         inside = sorted(file for file in path.rglob("*") if file.is_file() and file.parent != path)
         hidden = {file for file in inside if any(map(_is_of_system, file.relative_to(path).parts[:-1]))}

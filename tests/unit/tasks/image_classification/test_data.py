@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -129,3 +130,10 @@ def test_folders_without_classes_are_refused(tmp_path: Path, folder: Path) -> No
         open_images(None, "a", None, "--valid-")
     with pytest.raises(UserError, match="not both"):
         open_images("a", "b", "c")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_class_whose_name_would_break_a_line_is_refused(folder: Path) -> None:
+    (folder / "wild\tcat").mkdir()
+    with pytest.raises(UserError, match=r"by its sub-folders: label \d is 'wild\\tcat'"):
+        ImageFolder.open(str(folder))
