@@ -339,8 +339,9 @@ def test_a_test_set_with_wrong_quotation_marks_is_warned_of(tmp_path: Path) -> N
     read_pairs(str(tmp_path / "a.tsv"), on_warning=said.append)
     assert len(said) == 1 and said[0].startswith("warning: ") and "name it .csv and give --delimiter tab" in said[0]
     (tmp_path / "a.tsv").rename(tmp_path / "a.csv")
-    sources, targets = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
-    assert (sources[7], targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.') and len(said) == 1
+    pairs = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
+    assert (pairs.sources[7], pairs.targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.')
+    assert [f"{tmp_path / 'a.csv'} is read as" in text for text in said] == [False, True]
 
 
 def test_the_suggested_columns_are_a_label_and_texts(tmp_path: Path) -> None:
