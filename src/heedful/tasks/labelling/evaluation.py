@@ -49,9 +49,8 @@ def evaluate_labels(
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels
     numbers = LabelNumbers(labels)
-    wanted = np.array(
-        [numbers.number(label, f"{each.file}, line {each.line}") for each in examples for label in each.labels]
-    )
+    placed = (pair for each in examples for pair in zip(each.labels, each.places(), strict=True))
+    wanted = np.array([numbers.number(label, place) for label, place in placed])
     numbers.check()
     if numbers.unknown:
         remark(unknown_line(numbers.unknown, len(wanted)))

@@ -43,12 +43,21 @@ RULES = {
 
 
 class LabelledExample(NamedTuple):
-    """One or two texts with their label, or the words of a sentence with the tag of each; and where they are."""
+    """One or two texts with their label, or the words of a sentence with the tag of each; and the lines of these."""
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
     file: str
-    line: int
+    lines: tuple[int, ...]  # one for each label
+
+    @property
+    def line(self) -> int:
+        """The line that it begins on."""
+        return self.lines[0]
+
+    def places(self) -> list[str]:
+        """Where each label is, in words."""
+        return [f"{self.file}, line {line}" for line in self.lines]
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ def _labelled_lines(
             if on_hit:
                 on_hit("several labels", "left out", file=file.shown_name, line=number)
             continue
-        yield LabelledExample((label,), tuple(texts), file.shown_name, number)
+        yield LabelledExample((label,), tuple(texts), file.shown_name, (number,))
     labels.finish()
 
 
@@ -117,21 +126,21 @@ def _tagged_sentences(
 ) -> Iterator[LabelledExample]:
     words: list[str] = []
     tags: list[str] = []
-    first = 0
+    lines: list[int] = []
     for number, columns in _columns(file, layout, on_hit, on_warning, blank_lines=True):
         if layout.cells and columns[:1] == [DOCUMENT_MARK]:
             if on_hit:
                 on_hit("document mark", "left out", file=file.shown_name, line=number)
             columns = []
         if columns:
-            first = first or number
+            lines.append(number)
             words.append(columns[0])
             tags.append(columns[1])
         elif words:
-            yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
-            words, tags, first = [], [], 0
+            yield LabelledExample(tuple(tags), tuple(words), file.shown_name, tuple(lines))
+            words, tags, lines = [], [], []
     if words:
-        yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
+        yield LabelledExample(tuple(tags), tuple(words), file.shown_name, tuple(lines))
 
 
 def _columns(
@@ -172,10 +181,9 @@ def _columns(
 
 def label_numbers(example: LabelledExample, numbers: dict[str, int]) -> list[int]:
     """The numbers of an example's labels; an unknown label is an error that says where it is."""
-    for label in example.labels:
+    for label, place in zip(example.labels, example.places(), strict=True):
         if label not in numbers:
             raise UserError(
-                f"{example.file}, line {example.line}: the label {label!r} does not occur in the training data: "
-                f"{nearest(label, list(numbers))}"
+                f"{place}: the label {label!r} does not occur in the training data: {nearest(label, list(numbers))}"
             )
     return [numbers[label] for label in example.labels]

@@ -93,6 +93,12 @@ def test_an_unknown_label_in_held_out_data_is_named(tmp_path: Path) -> None:
         prepare(tmp_path, "\n".join(LINES), "odd\tred\nevn\tblue\n")
 
 
+def test_an_unknown_tag_in_held_out_data_is_named_by_its_own_line(tmp_path: Path) -> None:
+    content = "\n\n".join(f"{word}\tA\nsea\tB" for word in WORDS)
+    with pytest.raises(UserError, match=r"valid.tsv, line 5: the label 'C' does not"):
+        prepare(tmp_path, content, "red\tA\n\nsea\tB\ndog\tA\ncat\tC\n", unit="word")
+
+
 def test_held_out_files_leave_all_of_the_others_for_training(tmp_path: Path) -> None:
     data = prepare(tmp_path, "\n".join(LINES), "odd\tred\neven\tblue\n")
     assert len(data.train.ids) == 211
