@@ -39,6 +39,9 @@ def info(model: str) -> None:
         )
     if config.family == "encoder_only":
         rows["vectors"] = config.model.vectors_summary()
+    if config.task == "classification":
+        single = "single texts, or pairs" if config.model.embedding.segments > 1 else "single texts"
+        rows["reads"] = "pairs of texts" if config.pairs_only else single
     if config.labels:
         rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
     if config.has_tokenizer:

@@ -29,7 +29,7 @@ class WantedColumns(NamedTuple):
 
 TEXT_NAMES = ("text", "sentence", "sentence1", "text1", "premise", "question", "question1", "review", "content")
 LABEL_NAMES = ("label", "labels", "class", "category", "sentiment", "intent", "tag", "topic", "stars", "rating")
-SECOND_NAMES = ("text2", "sentence2", "hypothesis", "question2", "second")
+SECOND_NAMES = ("second text", "text2", "sentence2", "hypothesis", "question2", "second")
 WORD_NAMES = ("word", "words", "token", "tokens", "form")
 TAG_NAMES = ("tag", "tags", "label", "labels", "ner", "ner_tags", "pos", "upos", "pos_tags")
 LABELLED_TEXTS = WantedColumns(

@@ -295,7 +295,14 @@ def test_only_columns_that_a_file_has_are_named(tmp_path: Path) -> None:
     said = messages_of(ClassifierData, tmp_path, "two.csv", two)
     assert "two.csv is read as columns between commas: label is column 1, text is column 2\n" in said
     three = two.replace('"\n', '",second\n')
-    assert "text is column 2, text2 is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
+    assert "text is column 2, second text is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
+    # Of TSV only a third column is told, since it changes what is learned.
+    for content, told in ((two, False), (three, True)):
+        (tmp_path / "a.tsv").write_text(content.replace('"', "").replace(",", "\t"), encoding="utf-8")
+        job = prepared(ClassifierData(data=(str(tmp_path / "a.tsv"),)), tmp_path / f"tsv-{told}")
+        line = "tabs: label is column 1, text is column 2, second text is column 3"
+        assert any(line in message for message in job.messages) == told
+        assert [choice.value for choice in job.choices() if choice.name == "read as"] == ["pairs"] * told
 
 
 @pytest.mark.parametrize("lines", [20, 21])

@@ -24,7 +24,6 @@ from heedful.tasks.unknown_labels import listed
 from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
 from heedful.text.quoting_census import OnWarning
-from heedful.text.row_layout import read_as
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
 
@@ -170,7 +169,7 @@ class _LabelPreparation:
             "tokens": train.ids.numbers,
             "special_tokens": vars(tokenizer.special_tokens),
             "hits": dict(self.report.hits()),
-            "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
+            "read_as": [line for each in corpora for line in each.read_as()],
             "warnings": [
                 *self.report.warnings,
                 *doubts,

@@ -21,7 +21,6 @@ from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load_with
 from heedful.tasks.remarks import remarks
 from heedful.tasks.unknown_labels import LabelNumbers, unknown_line
-from heedful.text.row_layout import read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 
 
@@ -38,7 +37,7 @@ def evaluate_labels(
     with tempfile.TemporaryDirectory() as spool_folder:
         unit: LabelUnit = "word" if is_tagger else "text"
         files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
-        for text in read_as(files.unusual_layouts(), files.wanted):
+        for text in files.read_as():
             remark(text)
 
         def tell(rule: str, action: str, *, file: str, line: int) -> None:

@@ -13,7 +13,7 @@ from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
 from heedful.text.quoting_census import OnWarning
-from heedful.text.row_layout import RowLayout
+from heedful.text.row_layout import RowLayout, read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import read_rows
 from heedful.text.text_files import MAX_LINE_BYTES
@@ -90,6 +90,16 @@ class LabelledFiles:
         """The layouts of the files that are not the usual TSV."""
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
+
+    def read_as(self) -> list[str]:
+        """Lines on the files that are not the usual TSV, or whose texts are pairs, which takes just one more column."""
+        found = zip(self.files, self.layouts, strict=True)
+        told = {
+            file.shown_name: layout
+            for file, layout in found
+            if not layout.is_usual(self.wanted) or len(layout.present) > self.wanted.needed
+        }
+        return read_as(told, self.wanted)
 
     def examples(self, on_hit: OnHit | None = None, on_warning: OnWarning | None = None) -> Iterator[LabelledExample]:
         """All examples in order."""

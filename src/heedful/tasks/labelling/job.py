@@ -156,9 +156,11 @@ class PreparedLabelJob(PreparedTextJob):
         data = self.data
         what = "texts" if self.kind.unit == "text" else "sentences"
         held_out = "given files" if self.has_valid_files else "by content hash"
+        pairs = "pairs" if data.train.has_only_pairs else "single texts, and pairs"
         return [
             Choice(f"training {what}", f"{len(data.train.ids):,}", f"{self.num_tokens:,} tokens"),
             Choice(f"held-out {what}", f"{len(data.valid.ids):,}", held_out),
+            *([Choice("read as", pairs, "a second text in another column")] if data.train.has_pairs else []),
             Choice("labels", f"{len(data.labels)}", ", ".join(data.labels[:8])),
             self.vocabulary_choice(),
         ]
