@@ -203,8 +203,49 @@ def test_columns_that_cannot_be_are_named(tmp_path: Path) -> None:
         prepared(TranslationData, tmp_path, "a.tsv", TSV, columns="1,1")
 
 
-def test_two_codes_of_languages_are_a_header_only_if_they_stand_alone(tmp_path: Path) -> None:
-    job = prepared(TranslationData, tmp_path, "a.csv", ["en;ru", *(f"{a};{b}" for a, b in PAIRS)])
-    assert "with a header: source is column 1" in job.messages[0]
-    job = prepared(TranslationData, tmp_path, "b.tsv", ["to\tzu", "so\tso", "is\tes", *TSV])
-    assert "to\tzu" in texts(job).splitlines()
+@pytest.mark.parametrize(
+    "header",
+    [
+        "en;ru",
+        "English;German",
+        "SPANISH;norwegian bokmål",
+        "eng;deu",
+        "en_US;de-DE",
+        "EN;zh-Hans",
+        "Chinese (Traditional) ; Portuguese",
+        "en_GB;en_US",
+        "Cantonese;Low German",
+    ],
+)
+def test_two_languages_are_a_header(header: str, tmp_path: Path) -> None:
+    said = "with a header: source is column 1"
+    job = prepared(TranslationData, tmp_path, "a.csv", [header, *(f"{a};{b}" for a, b in PAIRS)])
+    assert any(said in message for message in job.messages)
+    job = prepared(TranslationData, tmp_path, "a.tsv", [header.replace(";", "\t"), *TSV])
+    assert any(said in message for message in job.messages) and len(texts(job).splitlines()) == 200
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["to\tzu", "so\tso", "is\tes"],
+        ["English\tEnglisch"],
+        ["English\tenglish"],
+        ["Farsi\tPersian"],
+        ["Welsh\tBreton", "Irish\tManx"],
+        ["I speak English\tGerman"],
+        ["dog\tder"],
+        ["to-do\tno-go"],
+    ],
+)
+def test_two_languages_are_no_header_where_they_may_be_a_pair(rows: list[str], tmp_path: Path) -> None:
+    job = prepared(TranslationData, tmp_path, "a.tsv", [*rows, *TSV])
+    assert rows[0] in texts(job).splitlines() and listed(tmp_path) == []
+
+
+def test_names_of_languages_tell_the_columns(tmp_path: Path) -> None:
+    lines = ["id\tGerman\tEnglish", *(f"{n}\t{b}\t{a}" for n, (a, b) in enumerate(PAIRS))]
+    job = prepared(TranslationData, tmp_path, "a.en-de.tsv", lines)
+    assert "source is column 3, target is column 2" in " ".join(job.messages)
+    job = prepared(TranslationData, tmp_path, "a.tsv", lines, source_language="en-GB", target_language="deu")
+    assert "source is column 3, target is column 2" in " ".join(job.messages)
