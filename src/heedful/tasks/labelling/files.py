@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from heedful.config import nearest
 from heedful.errors import UserError
 from heedful.tasks.labelling.label_census import LabelCensus
-from heedful.text.cleaning import clean_text
+from heedful.text.cleaning import TOO_MANY_OBJECTS, clean_text
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
@@ -35,6 +35,10 @@ RULES = {
     "file, the run stops.",
     "comment": "A line of a tagger's file that begins with # and does not have the columns of the others is left out.",
     "not JSON": "A line of a file of JSON objects that is not valid JSON is left out.",
+    "null": f"A JSON object whose label or text is null is left out, or a word if it or its tag is; {TOO_MANY_OBJECTS}",
+    "not text": "A JSON object with a list or an object in the place of a text or a label is left out; "
+    f"{TOO_MANY_OBJECTS}",
+    "list lengths": f"A JSON object with more words than tags, or fewer, is left out; {TOO_MANY_OBJECTS}",
     "document mark": f"{DOCUMENT_MARK} of files with spaces between the columns ends a sentence, and is left out.",
     "blank": "A line whose label, text, second text or word is blank is left out.",
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "

@@ -245,6 +245,15 @@ def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs
         )
 
 
+_FAULTS = {
+    Rule.OTHER_COLUMNS: "does not have as many columns as the other rows",
+    Rule.NOT_JSON: "is not JSON",
+    Rule.NULL: "has null in the place of a text",
+    Rule.NOT_TEXT: "has a list or an object in the place of a text",
+    Rule.LIST_LENGTHS: "has lists of different lengths",
+}
+
+
 class ReadPairs(NamedTuple):
     """The two columns of a table file, and in words where each row begins."""
 
@@ -272,8 +281,7 @@ def read_pairs(
             if block.sources[place] or block.targets[place]:
                 raise UserError(f"{places[place]} has fewer than two columns: source and target")
         for place, fault in block.faults.items():
-            what = "is not JSON" if fault is Rule.NOT_JSON else "does not have as many columns as the other rows"
-            raise UserError(f"{places[place]} {what}: correct it, or remove it")
+            raise UserError(f"{places[place]} {_FAULTS[fault]}: correct it, or remove it")
         pairs.sources.extend(text.decode("utf-8", "replace") for text in block.sources)
         pairs.targets.extend(text.decode("utf-8", "replace") for text in block.targets)
         pairs.places.extend(places)
