@@ -30,5 +30,11 @@ def test_pairs_are_said_to_be_read(tmp_path: Path, segments: int, pairs_only: bo
     assert expected in line
 
 
+def test_a_label_with_a_comma_is_one_label(tmp_path: Path) -> None:
+    model, tokenizer, config = small_models()["classification"]
+    save_model_folder(tmp_path / "model", model, tokenizer, replace(config, labels=("good", "so, so", "bad")), "card")
+    assert "3: good, 'so, so', bad " in shown(tmp_path / "model")
+
+
 def test_other_tasks_do_not_say_so(small_folders: dict[str, Path]) -> None:
     assert not any("│ reads" in shown(small_folders[task]) for task in ("tagging", "translation"))

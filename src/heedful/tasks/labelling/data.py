@@ -23,10 +23,10 @@ from heedful.tasks.labelling.survey_checks import (
     single_example,
     single_label,
     warning_of_missing_blank_lines,
+    warning_of_unseen,
 )
 from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
 from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
-from heedful.tasks.unknown_labels import listed
 from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
 from heedful.text.quoting_census import OnWarning
@@ -127,11 +127,6 @@ def prepare_labels(
     return _open(prepare_once(folder, ingredients, make, throttled, expected))
 
 
-def _warning_of_unseen(labels: list[str]) -> list[str]:
-    """A line on labels whose texts are all held out, as happens if they are few, or all the same."""
-    return [f"labels without any example to train on: {listed(labels)}"] if labels else []
-
-
 def _open(prepared: PreparedFolder) -> PreparedLabels:
     facts = prepared.facts
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
@@ -180,7 +175,7 @@ class _LabelPreparation:
             "warnings": [
                 *self.report.warnings,
                 *doubts,
-                *_warning_of_unseen([label for label in labels if label not in seen]),
+                *warning_of_unseen([label for label in labels if label not in seen]),
             ],
         }
 

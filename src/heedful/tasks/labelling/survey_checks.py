@@ -1,10 +1,12 @@
-"""What a first look at all examples finds wrong: a single label or example, sentences or words that are not divided."""
+"""What is wrong with the labels, sentences or words of a whole training set."""
 
 from collections.abc import Sequence
 
 from heedful.errors import UserError
+from heedful.tasks.label_list import label_list
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles
 from heedful.tasks.labelling.swapped_columns import swapped_columns
+from heedful.tasks.unknown_labels import listed
 
 # If there are more words in a sentence, on average, the blank lines between them are missing.
 MOST_WORDS = 200
@@ -39,6 +41,12 @@ def warning_of_missing_blank_lines(corpus: LabelledFiles, sentences: int, words:
     if not _are_sentences_of_files(corpus, sentences) or words <= MOST_WORDS * sentences:
         return []
     return [f"warning: {_no_blank_line(corpus)}, so that {words:,} words are read as {sentences:,} sentences"]
+
+
+def warning_of_unseen(labels: Sequence[str]) -> list[str]:
+    """A line on labels whose texts are all held out, as happens if they are few, or all the same."""
+    names = [label_list([label]) for label in labels]
+    return [f"labels without any example to train on: {listed(names)}"] if names else []
 
 
 def single_label(corpus: LabelledFiles, examples: int, label: str) -> UserError:
