@@ -14,7 +14,7 @@ from heedful.cli.lines import tell
 from heedful.cli.options import device_option, engine_option, precision_option, with_options
 from heedful.errors import UserError
 from heedful.tasks.computing import check_batch_size
-from heedful.tasks.declaration import ENCODING, Option, resolve
+from heedful.tasks.declaration import ENCODING, FROM, Option, TaskDeclaration, resolve
 from heedful.tasks.registry import all_tasks
 
 BATCH_SIZE = Option(("--batch-size",), "Texts at a time.", None, default=128, kind=int)
@@ -57,7 +57,7 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     evaluation = all_tasks()[name].evaluation
     task = name.replace("_", " ")
     if evaluation is None:
-        raise UserError(f"{model}: there is no evaluation of the task {name!r}")
+        raise UserError(_cannot_be_evaluated(model, all_tasks()[name]))
     if not all(options[each] for each in evaluation.needed):
         flags = " and ".join(f"--{each.replace('_', '-')}" for each in evaluation.needed)
         raise UserError(f"the task of {model} is {task}: give {flags}")
@@ -71,3 +71,19 @@ def evaluate(model: str, as_json: bool, **options: Any) -> None:
     with alike_remarks(tell) as told:
         figures, lines = resolve(evaluation.function)(model, options, told)
     click.echo(json.dumps(figures, indent=1, ensure_ascii=False) if as_json else "\n".join(lines))
+
+
+def _cannot_be_evaluated(model: str, task: TaskDeclaration) -> str:
+    """What the model does instead of what is measured, and what can be trained from it."""
+    measured = [each for each in all_tasks().values() if each.evaluation]
+    kinds = ", ".join(each.title.lower() for each in measured)
+    text = f"{model} {task.verbs[0].does}, which `heedful evaluate` does not measure: it measures {kinds}"
+    made = [
+        each.training.command
+        for each in measured
+        if each.training and FROM in each.training.options and set(task.families) & set(each.families)
+    ]
+    if not made:
+        return text
+    others = f" (or {', '.join(made[1:])})" if made[1:] else ""
+    return f"{text}; `heedful train {made[0]} --from {model} ...`{others} makes of it a model to measure"

@@ -23,6 +23,7 @@ def info(model: str) -> None:
     from heedful.model_folder import check_model_folder, check_weights, load_model_folder, load_tokenizer
     from heedful.models.parameter_count import parameter_table
     from heedful.tasks.engines import engine_in_words
+    from heedful.tasks.label_list import label_list
 
     folder = Path(model)
     config, weights = check_model_folder(folder), check_weights(folder)
@@ -39,8 +40,11 @@ def info(model: str) -> None:
         )
     if config.family == "encoder_only":
         rows["vectors"] = config.model.vectors_summary()
+    if config.task == "classification":
+        single = "single texts, or pairs" if config.model.embedding.segments > 1 else "single texts"
+        rows["reads"] = "pairs of texts" if config.pairs_only else single
     if config.labels:
-        rows["labels"] = f"{len(config.labels)}: {', '.join(config.labels[:10])}"
+        rows["labels"] = f"{len(config.labels)}: {label_list(config.labels[:10])}"
     if config.has_tokenizer:
         rows["vocabulary"] = f"{load_tokenizer(folder, config, weights.metadata).vocabulary_size:,}"
     rows["engine"] = engine_in_words(config)

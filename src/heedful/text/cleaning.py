@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_RATIO = 9
 RATIO_SLACK = 10  # subwords; a one-word line may well have a translation of ten
 
+TOO_MANY_OBJECTS = "with more than 1 % of objects in a file that cannot be read, the run stops."
+
 
 class Rule(StrEnum):
     """A reason to change a pair of lines or to leave it out; a pair is left out by the first that applies."""
@@ -29,6 +31,9 @@ class Rule(StrEnum):
     MISSING_COLUMN = "missing column"
     OTHER_COLUMNS = "number of columns"
     NOT_JSON = "not JSON"
+    NULL = "null"
+    NOT_TEXT = "not text"
+    LIST_LENGTHS = "list lengths"
     INVALID_UTF8 = "invalid UTF-8"
     CONTROL_CHARACTERS = "control characters"
     BLANK = "blank"
@@ -44,6 +49,10 @@ RULES: Mapping[Rule, str] = MappingProxyType(
         Rule.OTHER_COLUMNS: "A row with more or fewer columns than the header, or than most of the first rows, is left "
         "out; with more than 1 % of such rows in a file, the run stops.",
         Rule.NOT_JSON: "A line of a file of JSON objects that is not valid JSON is left out.",
+        Rule.NULL: f"A JSON object in which one of the two is null is left out; {TOO_MANY_OBJECTS}",
+        Rule.NOT_TEXT: "A JSON object in which one of the two is a list or an object, not a text, is left out; "
+        f"{TOO_MANY_OBJECTS}",
+        Rule.LIST_LENGTHS: f"A JSON object with two lists, one longer than the other, is left out; {TOO_MANY_OBJECTS}",
         Rule.INVALID_UTF8: "A pair is left out when one of its lines is not valid UTF-8 (or not valid in the encoding "
         "that was given); with more than 1 % of such lines in a file, the run stops.",
         Rule.CONTROL_CHARACTERS: "Each run of control characters (Unicode category Cc) and of the line "

@@ -13,10 +13,10 @@ from heedful.config import nearest
 from heedful.errors import UserError
 from heedful.text.column_kinds import are_numbers, by_column, likely_columns
 from heedful.text.corpus_file import CorpusFile
+from heedful.text.language_names import language_of
 from heedful.text.row_layout import RowKind, RowLayout, split_cells
 from heedful.text.row_options import RowOptions
 from heedful.text.rows import cells_of_object
-from heedful.text.text_files import is_language_code
 from heedful.text.wanted_columns import WantedColumns
 
 _JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -241,7 +241,7 @@ class _Search:
         return True, tuple(header_names.index(name) for name in names)
 
     def _names_languages(self, first: list[str], layout: RowLayout) -> bool:
-        """Whether the first row, and no other, is nothing but two language codes."""
+        """Whether the first row, and no other, is nothing but the names of two languages."""
         if not self.wanted.are_languages or not _are_languages(first):
             return False
         return not any(_are_languages(split_cells(line, layout)) for line in self.lines[1:])
@@ -259,6 +259,6 @@ class _Search:
 
 
 def _are_languages(cells: list[str]) -> bool:
-    """Whether there are two cells, the codes of two different languages."""
-    codes = {cell.strip().lower() for cell in cells}
-    return len(cells) == len(codes) == 2 and all(map(is_language_code, codes))
+    """Whether there are two cells, which are the names or codes of two different languages and nothing else."""
+    languages = {language_of(cell) for cell in cells}
+    return len(cells) == len(languages) == 2 and None not in languages

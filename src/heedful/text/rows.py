@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from heedful.errors import UserError
 from heedful.text.column_census import ColumnCensus
 from heedful.text.corpus_file import CorpusFile
+from heedful.text.object_census import ObjectCensus
 from heedful.text.quoting_census import MOST_LINES, OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
 from heedful.text.text_files import MAX_LINE_BYTES, cut_line
@@ -18,6 +19,11 @@ from heedful.text.text_files import MAX_LINE_BYTES, cut_line
 OTHER_COLUMNS = "number of columns"
 NOT_JSON = "not JSON"
 COMMENT = "comment"
+NULL = "null"
+NOT_TEXT = "not text"
+LIST_LENGTHS = "list lengths"
+
+_ABSENT = object()
 
 _WORD_NUMBER = re.compile(rb"\d+")
 
@@ -135,6 +141,7 @@ def _csv_rows(file: CorpusFile, layout: RowLayout, census: ColumnCensus, quoting
 
 def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
     number = 0
+    census = ObjectCensus(file.shown_name)
     for lines in file.line_blocks():
         for raw in lines:
             number += 1
@@ -143,31 +150,42 @@ def _json_rows(file: CorpusFile, layout: RowLayout) -> Iterator[TableRow]:
             elif not raw.strip():
                 yield TableRow(number, [], is_blank=True)
             else:
-                yield from _rows_of_object(number, raw, layout)
+                yield from _rows_of_object(number, raw, layout, census)
+    census.finish()
 
 
-def _rows_of_object(number: int, raw: bytes, layout: RowLayout) -> Iterator[TableRow]:
+def _rows_of_object(number: int, raw: bytes, layout: RowLayout, census: ObjectCensus) -> Iterator[TableRow]:
     """The row of an object; for one that holds lists, like sentences of words and tags, a row per place and a blank."""
     try:
         content = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         yield TableRow(number, [], fault=NOT_JSON)
         return
-    values = [_value(content, str(column)) for column in layout.columns]
-    if values and all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1:
-        for together in zip(*values, strict=True):
-            yield TableRow(number, _cells(list(together)))
-        yield TableRow(number, [], is_blank=True)
-    else:
-        yield TableRow(number, _cells(values))
+    names = [str(column) for column in layout.columns]
+    values = [_value(content, name) for name in names]
+    if not all(isinstance(value, list) for value in values):
+        row, why = _row_of_values(number, names, values)
+        census.look(number, why)
+        yield row
+        return
+    lengths = [len(value) for value in values]
+    if len(set(lengths)) > 1:
+        counted = ", ".join(f"{name} has {length:,}" for name, length in zip(names, lengths, strict=True))
+        census.look(number, f"the lists have different lengths: {counted}")
+        yield TableRow(number, [], fault=LIST_LENGTHS)
+        return
+    rows = [_row_of_values(number, names, list(together)) for together in zip(*values, strict=True)]
+    census.look(number, next((why for _, why in rows if why), None))
+    yield from (row for row, _ in rows)
+    yield TableRow(number, [], is_blank=True)
 
 
 def _value(content: Any, name: str) -> Any:
-    """What an object holds under a name, or under one inside another, as in translation.en."""
+    """What an object holds under a name, or under one inside another, as in translation.en; or `_ABSENT`."""
     if isinstance(content, dict) and name in content:
         return content[name]
     outer, dot, inner = name.partition(".")
-    return _value(content[outer], inner) if dot and isinstance(content, dict) and outer in content else None
+    return _value(content[outer], inner) if dot and isinstance(content, dict) and outer in content else _ABSENT
 
 
 def cells_of_object(line: str, names: Sequence[str]) -> list[str]:
@@ -177,15 +195,20 @@ def cells_of_object(line: str, names: Sequence[str]) -> list[str]:
     except (ValueError, RecursionError):
         return []
     values = (_value(content, name) for name in names)
-    return [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return [value if isinstance(value, str) else json.dumps(None if value is _ABSENT else value) for value in values]
 
 
-def _cells(values: list[Any]) -> list[bytes]:
-    """Strings and numbers as text, until something is neither."""
-    cells = []
-    for value in values:
-        if not isinstance(value, str | int | float):
+def _row_of_values(number: int, names: list[str], values: list[Any]) -> tuple[TableRow, str | None]:
+    """Strings and numbers as cells, until a value is absent; and why there is no row, if a value is something else."""
+    cells: list[bytes] = []
+    for name, value in zip(names, values, strict=True):
+        if value is _ABSENT or (value is None and len(cells) >= 2):  # a second text that is null is none
             break
+        if value is None:
+            return TableRow(number, [], fault=NULL), f"{name} is null"
+        if not isinstance(value, str | int | float):
+            what = "a list" if isinstance(value, list) else "an object"
+            return TableRow(number, [], fault=NOT_TEXT), f"{name} is {what}, where a text was expected"
         text = value if isinstance(value, str) else json.dumps(value)
         cells.append(text.replace("\n", "\r").encode("utf-8", "surrogatepass"))
-    return cells
+    return TableRow(number, cells), None

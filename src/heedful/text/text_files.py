@@ -207,11 +207,6 @@ def language_pair_from_name(name: str | Path) -> tuple[str, str] | None:
     return (source, target) if _is_language(source) and _is_language(target) else None
 
 
-def is_language_code(text: str) -> bool:
-    """Whether a text is a well-known code of two letters, such as en."""
-    return text in _LANGUAGES
-
-
 def _last_telling_part(name: str | Path) -> str:
     stem, *endings = Path(name).name.split(".")
     while endings and endings[-1] in _NEUTRAL_ENDINGS:

@@ -202,6 +202,52 @@ def test_broken_json_is_called_so(job: type, tmp_path: Path) -> None:
     assert listed(tmp_path) == [("not JSON", 201), ("missing column", 202)]
 
 
+def objects(job: type) -> list[dict[str, Any]]:
+    if job is TaggerData:
+        return [{"tokens": [a, "runs", f"x{n}"], "tags": ["N", "V", "X"]} for n, (a, _) in enumerate(PAIRS)]
+    names = ("source", "target") if job is TranslationData else ("label", "text")
+    return [dict(zip(names, line.split("\t"), strict=True)) for line in (TSV if job is TranslationData else LABELS)]
+
+
+@pytest.mark.parametrize(
+    ("job", "odd", "rule", "why"),
+    [
+        (TaggerData, {"tokens": ["a", "b", "c"], "tags": ["N", "V"]}, "list lengths", "tokens has 3, tags has 2"),
+        (TaggerData, {"tokens": ["a", "b"], "tags": ["N", None]}, "null", "tags is null"),
+        (TaggerData, {"tokens": ["a", ["b"]], "tags": ["N", "V"]}, "not text", "tokens is a list, where a text"),
+        (TranslationData, {"source": "a", "target": None}, "null", "target is null"),
+        (TranslationData, {"source": None}, "null", "source is null"),
+        (TranslationData, {"source": ["a"], "target": "b"}, "not text", "source is a list, where a text was expected"),
+        (
+            ClassifierData,
+            {"label": "a", "text": {"x": "b"}},
+            "not text",
+            "text is an object, where a text was expected",
+        ),
+        (ClassifierData, {"label": None, "text": "b"}, "null", "label is null"),
+    ],
+)
+def test_values_of_json_that_are_no_texts_are_called_so(
+    job: type, odd: dict[str, Any], rule: str, why: str, tmp_path: Path
+) -> None:
+    rows = [json.dumps(each) for each in objects(job)]
+    prepared(job, tmp_path, "a.jsonl", [*rows, json.dumps(odd)])
+    assert listed(tmp_path) == [(rule, 201)]
+    mixed = [json.dumps(odd) if n % 2 else row for n, row in enumerate(rows)]
+    with pytest.raises(UserError, match=rf"100 of 200 objects cannot be read; the first is line 2, where .*{why}"):
+        prepared(job, tmp_path, "b.jsonl", mixed)
+    if job is TranslationData:
+        (tmp_path / "c.jsonl").write_text("\n".join([*rows, json.dumps(odd)]), encoding="utf-8")
+        with pytest.raises(UserError, match=r"line 201 of .* has (null|a list or an object) in the place of a text"):
+            read_pairs(str(tmp_path / "c.jsonl"))
+
+
+def test_a_second_text_that_is_null_is_none(tmp_path: Path) -> None:
+    rows = [json.dumps({**each, "text2": None if n % 3 else "dog"}) for n, each in enumerate(objects(ClassifierData))]
+    job = prepared(ClassifierData, tmp_path, "a.jsonl", rows)
+    assert listed(tmp_path) == [] and job.data.train.has_pairs and not job.data.train.has_only_pairs
+
+
 def test_columns_that_cannot_be_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.tsv: there is no column 9: its rows have 2, as in 'the dog 0\\tder"):
         prepared(TranslationData, tmp_path, "a.tsv", TSV, columns="1,9")
@@ -209,8 +255,49 @@ def test_columns_that_cannot_be_are_named(tmp_path: Path) -> None:
         prepared(TranslationData, tmp_path, "a.tsv", TSV, columns="1,1")
 
 
-def test_two_codes_of_languages_are_a_header_only_if_they_stand_alone(tmp_path: Path) -> None:
-    job = prepared(TranslationData, tmp_path, "a.csv", ["en;ru", *(f"{a};{b}" for a, b in PAIRS)])
-    assert "with a header: source is column 1" in job.messages[0]
-    job = prepared(TranslationData, tmp_path, "b.tsv", ["to\tzu", "so\tso", "is\tes", *TSV])
-    assert "to\tzu" in texts(job).splitlines()
+@pytest.mark.parametrize(
+    "header",
+    [
+        "en;ru",
+        "English;German",
+        "SPANISH;norwegian bokmål",
+        "eng;deu",
+        "en_US;de-DE",
+        "EN;zh-Hans",
+        "Chinese (Traditional) ; Portuguese",
+        "en_GB;en_US",
+        "Cantonese;Low German",
+    ],
+)
+def test_two_languages_are_a_header(header: str, tmp_path: Path) -> None:
+    said = "with a header: source is column 1"
+    job = prepared(TranslationData, tmp_path, "a.csv", [header, *(f"{a};{b}" for a, b in PAIRS)])
+    assert any(said in message for message in job.messages)
+    job = prepared(TranslationData, tmp_path, "a.tsv", [header.replace(";", "\t"), *TSV])
+    assert any(said in message for message in job.messages) and len(texts(job).splitlines()) == 200
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["to\tzu", "so\tso", "is\tes"],
+        ["English\tEnglisch"],
+        ["English\tenglish"],
+        ["Farsi\tPersian"],
+        ["Welsh\tBreton", "Irish\tManx"],
+        ["I speak English\tGerman"],
+        ["dog\tder"],
+        ["to-do\tno-go"],
+    ],
+)
+def test_two_languages_are_no_header_where_they_may_be_a_pair(rows: list[str], tmp_path: Path) -> None:
+    job = prepared(TranslationData, tmp_path, "a.tsv", [*rows, *TSV])
+    assert rows[0] in texts(job).splitlines() and listed(tmp_path) == []
+
+
+def test_names_of_languages_tell_the_columns(tmp_path: Path) -> None:
+    lines = ["id\tGerman\tEnglish", *(f"{n}\t{b}\t{a}" for n, (a, b) in enumerate(PAIRS))]
+    job = prepared(TranslationData, tmp_path, "a.en-de.tsv", lines)
+    assert "source is column 3, target is column 2" in " ".join(job.messages)
+    job = prepared(TranslationData, tmp_path, "a.tsv", lines, source_language="en-GB", target_language="deu")
+    assert "source is column 3, target is column 2" in " ".join(job.messages)

@@ -295,7 +295,14 @@ def test_only_columns_that_a_file_has_are_named(tmp_path: Path) -> None:
     said = messages_of(ClassifierData, tmp_path, "two.csv", two)
     assert "two.csv is read as columns between commas: label is column 1, text is column 2\n" in said
     three = two.replace('"\n', '",second\n')
-    assert "text is column 2, text2 is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
+    assert "text is column 2, second text is column 3" in messages_of(ClassifierData, tmp_path, "three.csv", three)
+    # Of TSV only a third column is told, since it changes what is learned.
+    for content, told in ((two, False), (three, True)):
+        (tmp_path / "a.tsv").write_text(content.replace('"', "").replace(",", "\t"), encoding="utf-8")
+        job = prepared(ClassifierData(data=(str(tmp_path / "a.tsv"),)), tmp_path / f"tsv-{told}")
+        line = "tabs: label is column 1, text is column 2, second text is column 3"
+        assert any(line in message for message in job.messages) == told
+        assert [choice.value for choice in job.choices() if choice.name == "read as"] == ["pairs"] * told
 
 
 @pytest.mark.parametrize("lines", [20, 21])
@@ -339,8 +346,9 @@ def test_a_test_set_with_wrong_quotation_marks_is_warned_of(tmp_path: Path) -> N
     read_pairs(str(tmp_path / "a.tsv"), on_warning=said.append)
     assert len(said) == 1 and said[0].startswith("warning: ") and "name it .csv and give --delimiter tab" in said[0]
     (tmp_path / "a.tsv").rename(tmp_path / "a.csv")
-    sources, targets = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
-    assert (sources[7], targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.') and len(said) == 1
+    pairs = read_pairs(str(tmp_path / "a.csv"), None, RowOptions(delimiter="tab"), said.append)
+    assert (pairs.sources[7], pairs.targets[7]) == (PAIRS[7][0], f'"{PAIRS[7][1]}," he said.')
+    assert [f"{tmp_path / 'a.csv'} is read as" in text for text in said] == [False, True]
 
 
 def test_the_suggested_columns_are_a_label_and_texts(tmp_path: Path) -> None:

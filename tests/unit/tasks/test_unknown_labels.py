@@ -44,10 +44,12 @@ def test_texts_with_unknown_labels_are_wrong(folders, tmp_path):
 
 
 def test_words_with_unknown_tags_are_wrong(folders, tmp_path):
-    (tmp_path / "test.txt").write_text("dog yes\nred no\n\nred other\ndog no\n")
+    (tmp_path / "test.txt").write_text("dog yes\nred no\n\nred no\n# comment, of words\ndog other\n")
     figures, shown = measured(folders["tagging"], "--data", tmp_path / "test.txt")
     assert figures["count"] == 4 and figures["accuracy"] <= 3 / 4
-    assert "1 of 4 labels are unknown to the model" in shown.stderr and "line 4: 'other' (1)" in shown.stderr
+    # The line of the tag, not that of its sentence.
+    assert figures["unknown"] == [{"label": "other", "count": 1, "first": f"{tmp_path / 'test.txt'}, line 6"}]
+    assert "1 of 4 labels are unknown to the model" in shown.stderr and "line 6: 'other' (1)" in shown.stderr
 
 
 def test_images_of_unknown_classes_are_wrong(folders, tmp_path):

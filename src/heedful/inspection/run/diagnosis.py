@@ -252,8 +252,9 @@ def _overfitting(run: RunRecord) -> Finding | None:
         "The model is memorising its training data",
         f"The held-out loss was lowest ({lowest['loss']:.3f}) at step {lowest['step']:,} and is {last['loss']:.3f} at "
         f"the end, while the training loss went on falling.",
-        f"The folder holds {run.best_in_words}. For better ones: more data, more dropout, a smaller model, or a "
-        "shorter run, whose learning rate decays earlier.",
+        # How they were chosen is said beside this: in the last line of a run, and in the page's table.
+        f"The folder holds the weights of step {best['step']:,}. For better ones: more data, more dropout, a smaller "
+        "model, or a shorter run, whose learning rate decays earlier.",
     )
 
 

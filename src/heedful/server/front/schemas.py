@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -10,10 +10,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
 
+from heedful.config import nearest
 from heedful.decoding.options import LARGEST_REPETITION_PENALTY, LOWEST_TEMPERATURE
 from heedful.tasks.computing import Precision
 
@@ -88,6 +93,9 @@ def model_name(*verbs: str) -> Any:
 Remarks = Annotated[list[str], Field(description="What was not read as it is, such as texts too long for the model.")]
 
 
+_KNOWN_ERRORS = frozenset(get_args(ErrorType))
+
+
 class Strict(BaseModel):
     """A body that holds nothing but what is described, each field of its own type."""
 
@@ -100,6 +108,30 @@ class Strict(BaseModel):
         if isinstance(body, dict) and len(body) > len(cls.model_fields) + MOST_UNKNOWN:
             raise ValueError(f"the body has {len(body)} members, and at most {len(cls.model_fields)} are described")
         return body
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _nearest_names(cls, body: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """A misspelt field is answered with the field that it may stand for."""
+        try:
+            return read(body)
+        except ValidationError as error:
+            names = [field.alias or name for name, field in cls.model_fields.items()]
+            left = [name for name in names if not isinstance(body, dict) or name not in body]
+            found = [_hinted(each, left) for each in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, found) from None
+
+
+def _hinted(error: ErrorDetails, known: list[str]) -> InitErrorDetails:
+    """An error of a body; one about an unknown field of its own names the one that is most like it, if any is."""
+    kind: str | PydanticCustomError = error["type"]
+    message = error["msg"]
+    if kind == "extra_forbidden" and len(error["loc"]) == 1:
+        hint = nearest(error["loc"][0], known)
+        message += f": {hint}" if hint.startswith("did you mean") else ""
+    if message != error["msg"] or kind not in _KNOWN_ERRORS:  # the latter come from a body inside this one
+        kind = PydanticCustomError("unknown_field", "{message}", {"message": message})
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=error.get("ctx", {}))
 
 
 class ResponseBody(BaseModel):

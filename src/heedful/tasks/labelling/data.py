@@ -18,13 +18,18 @@ from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.ragged import Ragged, RaggedFiles, RaggedWriter, token_dtype
 from heedful.prepared.small_data import warning_of_few
 from heedful.tasks.labelling.files import LabelledExample, LabelledFiles, label_numbers
+from heedful.tasks.labelling.survey_checks import (
+    SpacedWords,
+    single_example,
+    single_label,
+    warning_of_missing_blank_lines,
+    warning_of_unseen,
+)
 from heedful.tasks.labelling.swapped_columns import warning_of_swapped_columns
 from heedful.tasks.language_modeling.data import SAMPLED_CHARACTERS
-from heedful.tasks.unknown_labels import listed
 from heedful.text.corpus_file import OnHit
 from heedful.text.framing import frame, frame_words
 from heedful.text.quoting_census import OnWarning
-from heedful.text.row_layout import read_as
 from heedful.text.special_tokens import SpecialTokens
 from heedful.text.tokenizer import Tokenizer, choose_vocabulary_size
 
@@ -122,11 +127,6 @@ def prepare_labels(
     return _open(prepare_once(folder, ingredients, make, throttled, expected))
 
 
-def _warning_of_unseen(labels: list[str]) -> list[str]:
-    """A line on labels whose texts are all held out, as happens if they are few, or all the same."""
-    return [f"labels without any example to train on: {listed(labels)}"] if labels else []
-
-
 def _open(prepared: PreparedFolder) -> PreparedLabels:
     facts = prepared.facts
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
@@ -143,8 +143,9 @@ class _LabelPreparation:
 
     def make(self, corpora: list[LabelledFiles]) -> dict[str, Any]:
         """Read the examples twice, first to survey them and then to encode them; return the facts."""
-        keys, labels, labelled, characters = self._survey(corpora[0])
-        doubts = warning_of_swapped_columns(labels, labelled, corpora[0])
+        keys, labels, characters, doubts = self._survey(corpora[0])
+        if len(corpora) == 1 and len(set(keys.tolist())) < 2:
+            raise single_example(corpora[0], len(keys), next(corpora[0].examples()), labels)
         held_out = set(held_out_keys(keys, SHARE).tolist()) if len(corpora) == 1 else set[int]()
         tokenizer = self.options.tokenizer or self._learn_tokenizer(corpora[0], held_out, characters)
         tokenizer.save(self.folder / "tokenizer.json")
@@ -170,16 +171,17 @@ class _LabelPreparation:
             "tokens": train.ids.numbers,
             "special_tokens": vars(tokenizer.special_tokens),
             "hits": dict(self.report.hits()),
-            "read_as": [line for each in corpora for line in read_as(each.unusual_layouts(), each.wanted)],
+            "read_as": [line for each in corpora for line in each.read_as()],
             "warnings": [
                 *self.report.warnings,
                 *doubts,
-                *_warning_of_unseen([label for label in labels if label not in seen]),
+                *warning_of_unseen([label for label in labels if label not in seen]),
             ],
         }
 
-    def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int, int]:
-        """The examples' keys, the labels that occur, how many texts or words have one, and the number of characters."""
+    def _survey(self, corpus: LabelledFiles) -> tuple[npt.NDArray[np.uint64], list[str], int, list[str]]:
+        """The examples' keys, the labels that occur, the number of characters, and warnings."""
+        spaced = SpacedWords()
         keys: list[int] = []
         labels: set[str] = set()
         labelled = characters = 0
@@ -188,17 +190,19 @@ class _LabelPreparation:
             labels.update(example.labels)
             labelled += len(example.labels)
             characters += sum(map(len, example.texts))
+            if corpus.unit == "word":
+                spaced.look(example)
             self.progress("reading", len(keys), None)
         if not keys:
             raise UserError(f"no example is left for training: {self.report.path} lists each line and its rule")
         if len(labels) < 2:
-            place = corpus.layouts[0].columns[0 if corpus.unit == "text" else 1]
-            column = f"column {place + 1}" if isinstance(place, int) else place
-            raise UserError(
-                f"all {len(keys):,} examples of {corpus.files[0].shown_name} have the label {labels.pop()!r}: "
-                f"a classifier needs at least two labels; the label is read from {column}, which --columns can change"
-            )
-        return np.array(keys, np.uint64), sorted(labels), labelled, characters
+            raise single_label(corpus, len(keys), labels.pop())
+        doubts = [
+            *warning_of_swapped_columns(sorted(labels), labelled, corpus),
+            *warning_of_missing_blank_lines(corpus, len(keys), labelled),
+            *spaced.warning(),
+        ]
+        return np.array(keys, np.uint64), sorted(labels), characters, doubts
 
     def _learn_tokenizer(self, corpus: LabelledFiles, held_out: set[int], characters: int) -> Tokenizer:
         self.progress("learning subwords", 0, None)

@@ -21,7 +21,6 @@ from heedful.tasks.labelling.tagger import Tagger
 from heedful.tasks.loading import load_with
 from heedful.tasks.remarks import remarks
 from heedful.tasks.unknown_labels import LabelNumbers, unknown_line
-from heedful.text.row_layout import read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 
 
@@ -38,7 +37,7 @@ def evaluate_labels(
     with tempfile.TemporaryDirectory() as spool_folder:
         unit: LabelUnit = "word" if is_tagger else "text"
         files = LabelledFiles.from_patterns(tuple(patterns), unit, Path(spool_folder), encoding, row_options)
-        for text in read_as(files.unusual_layouts(), files.wanted):
+        for text in files.read_as():
             remark(text)
 
         def tell(rule: str, action: str, *, file: str, line: int) -> None:
@@ -49,9 +48,8 @@ def evaluate_labels(
         raise UserError(f"{', '.join(patterns)}: there is no labelled text to measure on")
     labels = pipeline.config.labels
     numbers = LabelNumbers(labels)
-    wanted = np.array(
-        [numbers.number(label, f"{each.file}, line {each.line}") for each in examples for label in each.labels]
-    )
+    placed = (pair for each in examples for pair in zip(each.labels, each.places(), strict=True))
+    wanted = np.array([numbers.number(label, place) for label, place in placed])
     numbers.check()
     if numbers.unknown:
         remark(unknown_line(numbers.unknown, len(wanted)))

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 from heedful.config import nearest
 from heedful.errors import UserError
 from heedful.tasks.labelling.label_census import LabelCensus
-from heedful.text.cleaning import clean_text
+from heedful.text.cleaning import TOO_MANY_OBJECTS, clean_text
 from heedful.text.corpus_file import CorpusFile, OnHit, corpus_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
 from heedful.text.quoting_census import OnWarning
-from heedful.text.row_layout import RowLayout
+from heedful.text.row_layout import RowLayout, read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import read_rows
 from heedful.text.text_files import MAX_LINE_BYTES
@@ -35,6 +35,10 @@ RULES = {
     "file, the run stops.",
     "comment": "A line of a tagger's file that begins with # and does not have the columns of the others is left out.",
     "not JSON": "A line of a file of JSON objects that is not valid JSON is left out.",
+    "null": f"A JSON object whose label or text is null is left out, or a word if it or its tag is; {TOO_MANY_OBJECTS}",
+    "not text": "A JSON object with a list or an object in the place of a text or a label is left out; "
+    f"{TOO_MANY_OBJECTS}",
+    "list lengths": f"A JSON object with more words than tags, or fewer, is left out; {TOO_MANY_OBJECTS}",
     "document mark": f"{DOCUMENT_MARK} of files with spaces between the columns ends a sentence, and is left out.",
     "blank": "A line whose label, text, second text or word is blank is left out.",
     "shortened": "Of a text of more tokens than the model takes the first and the last half are read; "
@@ -43,12 +47,21 @@ RULES = {
 
 
 class LabelledExample(NamedTuple):
-    """One or two texts with their label, or the words of a sentence with the tag of each; and where they are."""
+    """One or two texts with their label, or the words of a sentence with the tag of each; and the lines of these."""
 
     labels: tuple[str, ...]
     texts: tuple[str, ...]
     file: str
-    line: int
+    lines: tuple[int, ...]  # one for each label
+
+    @property
+    def line(self) -> int:
+        """The line that it begins on."""
+        return self.lines[0]
+
+    def places(self) -> list[str]:
+        """Where each label is, in words."""
+        return [f"{self.file}, line {line}" for line in self.lines]
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,16 @@ class LabelledFiles:
         found = zip(self.files, self.layouts, strict=True)
         return {file.shown_name: layout for file, layout in found if not layout.is_usual(self.wanted)}
 
+    def read_as(self) -> list[str]:
+        """Lines on the files that are not the usual TSV, or whose texts are pairs, which takes just one more column."""
+        found = zip(self.files, self.layouts, strict=True)
+        told = {
+            file.shown_name: layout
+            for file, layout in found
+            if not layout.is_usual(self.wanted) or len(layout.present) > self.wanted.needed
+        }
+        return read_as(told, self.wanted)
+
     def examples(self, on_hit: OnHit | None = None, on_warning: OnWarning | None = None) -> Iterator[LabelledExample]:
         """All examples in order."""
         read = _labelled_lines if self.unit == "text" else _tagged_sentences
@@ -108,7 +131,7 @@ def _labelled_lines(
             if on_hit:
                 on_hit("several labels", "left out", file=file.shown_name, line=number)
             continue
-        yield LabelledExample((label,), tuple(texts), file.shown_name, number)
+        yield LabelledExample((label,), tuple(texts), file.shown_name, (number,))
     labels.finish()
 
 
@@ -117,21 +140,21 @@ def _tagged_sentences(
 ) -> Iterator[LabelledExample]:
     words: list[str] = []
     tags: list[str] = []
-    first = 0
+    lines: list[int] = []
     for number, columns in _columns(file, layout, on_hit, on_warning, blank_lines=True):
         if layout.cells and columns[:1] == [DOCUMENT_MARK]:
             if on_hit:
                 on_hit("document mark", "left out", file=file.shown_name, line=number)
             columns = []
         if columns:
-            first = first or number
+            lines.append(number)
             words.append(columns[0])
             tags.append(columns[1])
         elif words:
-            yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
-            words, tags, first = [], [], 0
+            yield LabelledExample(tuple(tags), tuple(words), file.shown_name, tuple(lines))
+            words, tags, lines = [], [], []
     if words:
-        yield LabelledExample(tuple(tags), tuple(words), file.shown_name, first)
+        yield LabelledExample(tuple(tags), tuple(words), file.shown_name, tuple(lines))
 
 
 def _columns(
@@ -172,10 +195,9 @@ def _columns(
 
 def label_numbers(example: LabelledExample, numbers: dict[str, int]) -> list[int]:
     """The numbers of an example's labels; an unknown label is an error that says where it is."""
-    for label in example.labels:
+    for label, place in zip(example.labels, example.places(), strict=True):
         if label not in numbers:
             raise UserError(
-                f"{example.file}, line {example.line}: the label {label!r} does not occur in the training data: "
-                f"{nearest(label, list(numbers))}"
+                f"{place}: the label {label!r} does not occur in the training data: {nearest(label, list(numbers))}"
             )
     return [numbers[label] for label in example.labels]

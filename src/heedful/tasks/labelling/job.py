@@ -17,6 +17,7 @@ from heedful.settings.encoder_only import EncoderOnlyConfig, Head
 from heedful.tasks.card import trained_card
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
+from heedful.tasks.label_list import label_list
 from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, prepare_labels
 from heedful.tasks.labelling.files import LabelledFiles, LabelUnit
 from heedful.tasks.labelling.task import LabelledTexts
@@ -156,10 +157,12 @@ class PreparedLabelJob(PreparedTextJob):
         data = self.data
         what = "texts" if self.kind.unit == "text" else "sentences"
         held_out = "given files" if self.has_valid_files else "by content hash"
+        pairs = "pairs" if data.train.has_only_pairs else "single texts, and pairs"
         return [
             Choice(f"training {what}", f"{len(data.train.ids):,}", f"{self.num_tokens:,} tokens"),
             Choice(f"held-out {what}", f"{len(data.valid.ids):,}", held_out),
-            Choice("labels", f"{len(data.labels)}", ", ".join(data.labels[:8])),
+            *([Choice("read as", pairs, "a second text in another column")] if data.train.has_pairs else []),
+            Choice("labels", f"{len(data.labels)}", label_list(data.labels[:8])),
             self.vocabulary_choice(),
         ]
 
@@ -178,7 +181,7 @@ class PreparedLabelJob(PreparedTextJob):
 
     def card(self, config: ModelConfig, name: str, scores: dict[str, float]) -> str:
         """A README.md for the model folder."""
-        labels = ", ".join(config.labels[:20]) + (" ..." if len(config.labels) > 20 else "")
+        labels = label_list(config.labels[:20]) + (" ..." if len(config.labels) > 20 else "")
         learned_from = f"{len(self.data.train.ids):,} texts with {len(config.labels)} labels: {labels}"
         details = f"{config.model.summary()}; a vocabulary of {self.tokenizer.vocabulary_size:,}."
         return trained_card(config, name, f"A model for {self.kind.task}", learned_from, details, scores)

@@ -21,7 +21,7 @@ def warning_of_swapped_columns(labels: Sequence[str], labelled: int, corpus: Lab
     """
     if labelled < FEWEST_LABELLED or len(labels) <= LARGEST_SHARE * labelled:
         return []
-    name = "label" if corpus.unit == "text" else "tag"
+    name = _label_name(corpus)
     counted = f"{len(labels):,} {name}s for {labelled:,} {corpus.unit}s"
     if sum(are_numbers([label]) for label in labels) > MOST_NUMBERS * labelled:
         raise UserError(
@@ -30,7 +30,16 @@ def warning_of_swapped_columns(labels: Sequence[str], labelled: int, corpus: Lab
         )
     if corpus.layouts[0].takes_rest:
         return []
-    return [f"warning: {counted}: are the columns swapped? {_advice(name, corpus)}"]
+    return [f"warning: {swapped_columns(counted, corpus)}"]
+
+
+def swapped_columns(counted: str, corpus: LabelledFiles) -> str:
+    """The question whether the columns are swapped, after the numbers that raise it and before what to do."""
+    return f"{counted}: are the columns swapped? {_advice(_label_name(corpus), corpus)}"
+
+
+def _label_name(corpus: LabelledFiles) -> str:
+    return "label" if corpus.unit == "text" else "tag"
 
 
 def _advice(name: str, corpus: LabelledFiles) -> str:

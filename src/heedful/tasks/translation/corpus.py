@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from heedful.errors import UserError
 from heedful.text.cleaning import Rule
@@ -13,7 +13,7 @@ from heedful.text.corpus_file import CorpusFile, aligned_files, spooled_files
 from heedful.text.layout_search import find_layout
 from heedful.text.number_columns import refuse_number_columns
 from heedful.text.quoting_census import OnWarning, QuotingCensus
-from heedful.text.row_layout import RowLayout
+from heedful.text.row_layout import RowLayout, read_as
 from heedful.text.row_options import RECOGNISED, RowOptions
 from heedful.text.rows import TableRow, read_rows
 from heedful.text.text_files import (
@@ -245,25 +245,46 @@ def _aligned_blocks(source: CorpusFile, target: CorpusFile) -> Iterator[RawPairs
         )
 
 
+_FAULTS = {
+    Rule.OTHER_COLUMNS: "does not have as many columns as the other rows",
+    Rule.NOT_JSON: "is not JSON",
+    Rule.NULL: "has null in the place of a text",
+    Rule.NOT_TEXT: "has a list or an object in the place of a text",
+    Rule.LIST_LENGTHS: "has lists of different lengths",
+}
+
+
+class ReadPairs(NamedTuple):
+    """The two columns of a table file, and in words where each row begins."""
+
+    sources: list[str]
+    targets: list[str]
+    places: list[str]
+
+
 def read_pairs(
     file: str,
     encoding: str | None = None,
     layout: RowOptions = RECOGNISED,
     on_warning: OnWarning | None = None,
-) -> tuple[list[str], list[str]]:
+) -> ReadPairs:
     """The two columns of a table file, read as training reads it; a row without one of them is an error."""
-    sources: list[str] = []
-    targets: list[str] = []
     layout.check()
-    for block in ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout).blocks(on_warning):
+    corpus = ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout)
+    if on_warning:
+        for text in read_as(corpus.layouts(), corpus.wanted):
+            on_warning(text)
+    pairs = ReadPairs([], [], [])
+    for block in corpus.blocks(on_warning):
+        places = [f"line {block.line(place)} of {block.files[0]}" for place in range(len(block.sources))]
         for place in block.missing:
             if block.sources[place] or block.targets[place]:
-                raise UserError(f"line {block.line(place)} of {file} has fewer than two columns: source and target")
+                raise UserError(f"{places[place]} has fewer than two columns: source and target")
         for place, fault in block.faults.items():
-            what = "is not JSON" if fault is Rule.NOT_JSON else "does not have as many columns as the other rows"
-            raise UserError(f"line {block.line(place)} of {file} {what}: correct it, or remove it")
-        sources += [text.decode("utf-8", "replace") for text in block.sources]
-        targets += [text.decode("utf-8", "replace") for text in block.targets]
-    if not sources:
+            raise UserError(f"{places[place]} {_FAULTS[fault]}: correct it, or remove it")
+        pairs.sources.extend(text.decode("utf-8", "replace") for text in block.sources)
+        pairs.targets.extend(text.decode("utf-8", "replace") for text in block.targets)
+        pairs.places.extend(places)
+    if not pairs.sources:
         raise UserError(f"{file} is empty")
-    return sources, targets
+    return pairs

@@ -42,7 +42,7 @@ def evaluate_translation(
     references: list[str],
     remark: Callable[[int, str], None],
 ) -> TranslationScores:
-    """Translate the sources and compare with the references; `remark` receives remarks on odd lines."""
+    """Translate the sources and compare with the references; `remark` receives numbers of odd pairs, with remarks."""
     settings = settings.of_this_version()
     # Blank sources are not scored: they stay blank.
     asked = [number for number, source in enumerate(sources) if source.strip()]
@@ -92,17 +92,18 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     if tsv and (of_source or of_target):
         raise UserError("--source-encoding and --target-encoding are for --source and --reference: give --encoding")
     if tsv:
-        sources, references = read_pairs(tsv, encoding, layout, remark)
+        sources, references, places = read_pairs(tsv, encoding, layout, remark)
     else:
         encodings = of_source or encoding, of_target or encoding
         sources, references = read_aligned(source, reference, remark, encodings)
+        places = [f"line {number} of {source}" for number in range(1, len(sources) + 1)]
     search = DecodingOptions(beam=options["beam"], length_penalty=options["length_penalty"])
     computing = Computing(options["device"], options["engine"], options["precision"])
     names = ("shortlist", "batch_size", "split")
     settings = LineSettings(model, search, computing, **{name: options[name] for name in names})
     workers = number_of_workers(options["workers"], options["device"])
     result = evaluate_translation(
-        settings, workers, sources, references, lambda number, text: remark(f"line {number} of {tsv or source} {text}")
+        settings, workers, sources, references, lambda number, text: remark(f"{places[number - 1]} {text}")
     )
     figures = asdict(result)
     del figures["translations"]

@@ -93,6 +93,12 @@ def test_an_unknown_label_in_held_out_data_is_named(tmp_path: Path) -> None:
         prepare(tmp_path, "\n".join(LINES), "odd\tred\nevn\tblue\n")
 
 
+def test_an_unknown_tag_in_held_out_data_is_named_by_its_own_line(tmp_path: Path) -> None:
+    content = "\n\n".join(f"{word}\tA\nsea\tB" for word in WORDS)
+    with pytest.raises(UserError, match=r"valid.tsv, line 5: the label 'C' does not"):
+        prepare(tmp_path, content, "red\tA\n\nsea\tB\ndog\tA\ncat\tC\n", unit="word")
+
+
 def test_held_out_files_leave_all_of_the_others_for_training(tmp_path: Path) -> None:
     data = prepare(tmp_path, "\n".join(LINES), "odd\tred\neven\tblue\n")
     assert len(data.train.ids) == 211
@@ -115,6 +121,54 @@ def test_the_same_content_is_prepared_once(tmp_path: Path) -> None:
 def test_too_little_is_refused(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
         prepare(tmp_path, content)
+
+
+SENTENCE = [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB"), ("a", "DET"), ("cat", "NOUN")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "\n".join(f"{WORDS[n % 7]}\t{'ABC'[n % 3]}" for n in range(53)),
+            "no blank line .* all 53 words are one sentence",
+        ),
+        (
+            "\n".join(f"{tag}\t{word}" for word, tag in 11 * SENTENCE),
+            "5 tags for 3 different words: .* swapped.* 2,1 rea",
+        ),
+        (
+            11 * ("\n".join(f"{tag} {word}" for word, tag in SENTENCE) + "\n\n"),
+            "single distinct sentence, .* 5 tags for 3 different words: are the columns swapped.* 2,1 reads",
+        ),
+        (11 * "red\tA\ndog\tB\n\n", "single distinct sentence, so none can .*: give more sentences, or valid"),
+    ],
+    ids=["no blank lines", "swapped without blank lines", "swapped", "the same sentence"],
+)
+def test_what_is_wrong_with_a_single_sentence(content: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        prepare(tmp_path, content, unit="word")
+
+
+def test_a_single_text_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"single distinct text, so none can .*: give more texts, or validation files"):
+        prepare(tmp_path, "a\tred\nb\tred\n")
+
+
+@pytest.mark.parametrize(("words", "warned"), [(199, False), (211, True)])
+def test_missing_blank_lines_are_warned_of_where_files_are_held_out(words: int, warned: bool, tmp_path: Path) -> None:
+    content = "\n".join(f"{WORDS[n % 7]}\t{'ABC'[n % 3]}" for n in range(words))
+    data = prepare(tmp_path, content, "red\tA\n", unit="word")
+    assert any("no blank line was found between sentences" in message for message in data.messages) == warned
+
+
+def test_words_with_a_space_inside_are_warned_of_once(tmp_path: Path) -> None:
+    content = "\n\n".join(f"{word}\tA\nNew York\tB\nla\u00a0mer\tB" for word in WORDS)
+    data = prepare(tmp_path, content, unit="word")
+    (warning,) = (message for message in data.messages if "space inside" in message)
+    assert f"14 words have a space inside, the first 'New York' in {tmp_path / 'train.tsv'}, line 2: " in warning
+    data = prepare(tmp_path, content.replace("New York", "York").replace("\u00a0", ""), unit="word")
+    assert not any("space inside" in message for message in data.messages)
 
 
 def test_tagged_words(tmp_path: Path) -> None:
