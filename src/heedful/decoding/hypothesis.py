@@ -40,8 +40,9 @@ class Request:
 class Hypothesis:
     """A decoded target.
 
-    `tokens` holds the forced prefix, but not END. `token_scores` are the model's own log-probabilities, END's
-    last if the hypothesis is finished. `score` is their sum divided by the length penalty for this many tokens.
+    `tokens` holds the forced prefix, but not END. `token_scores` are the model's log-probabilities, after a repetition
+    penalty if there is one, END's last if the hypothesis is finished. `score` is their sum divided by the length
+    penalty for this many tokens.
     """
 
     tokens: list[int]
