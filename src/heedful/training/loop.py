@@ -103,8 +103,9 @@ class Trainer(Generic[AnyBatch]):
         if self.state.position.step == 0:
             self.state.began = self.clock.elapsed()
         with ThreadPoolExecutor(1) as ahead:
-            # At least one step: preparing the data may have used up the budget.
-            self._ended = self.state.position.step > 0 and self._over()
+            # At least one step: preparing the data, or starting an extended run again, may have used up the budget.
+            begins = (0, self.extension.step if self.extension else 0)
+            self._ended = self.state.position.step not in begins and self._over()
             if self._ended and not (self.state.finished or self.state.is_validated):
                 self._validate_and_save()  # the time ran out between two starts
             while not self.state.finished and not self._ended:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.tasks.task import Validation
 from heedful.training.config import BatchConfig, LimitConfig, MachineConfig, SavingConfig, TrainingConfig
+from heedful.training.extension import Extension
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
@@ -190,8 +191,6 @@ def test_an_interval_that_was_asked_for_is_kept(tmp_path: Path, clock: Time) -> 
 
 
 def test_an_extended_budget_goes_on_with_the_schedule_of_the_longer_one(tmp_path: Path, clock: Time) -> None:
-    from heedful.training.extension import Extension
-
     task = SlowTask(clock, 0.5, lambda: 0.2)
     assert trainer(tmp_path, task, LimitConfig(budget="1m")).run()
     first = len(rows_of(tmp_path, "train"))
@@ -209,6 +208,19 @@ def test_an_extended_budget_goes_on_with_the_schedule_of_the_longer_one(tmp_path
     third.extension = Extension(first)
     assert third.resume() and third.run()
     assert len(rows_of(tmp_path, "train")) == first + len(rates)
+
+
+def test_an_extended_budget_that_the_start_uses_up_still_gives_a_step(tmp_path: Path, clock: Time) -> None:
+    task = SlowTask(clock, 0.5, lambda: 0.2)
+    assert trainer(tmp_path, task, LimitConfig(budget="1m")).run()
+    first = task.steps
+    for _ in range(2):  # what was done once is not done again
+        again = trainer(tmp_path, task, LimitConfig(budget="65s"))
+        again.extension = Extension(first)
+        clock.seconds += 7
+        assert again.resume() and again.run() and again.state.finished
+        assert [row["step"] for row in rows_of(tmp_path, "validation")][-2:] == [first, first + 1]
+    assert [row["step"] for row in rows_of(tmp_path, "train")] == [*range(1, first + 2)]
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
