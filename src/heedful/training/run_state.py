@@ -77,12 +77,13 @@ class RunState:
     def from_dict(data: dict[str, Any]) -> RunState:
         """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
         mark = data.get("metrics")
-        if not isinstance(data.get("position"), dict):
+        position = data.get("position")
+        if not isinstance(position, dict) or not asdict(Position()).keys() <= position.keys():
             raise ValueError("its position makes no sense")
         if not isinstance(mark, dict | None) or mark == {}:
             raise ValueError("its metrics make no sense")
         try:
-            nested = {"position": Position(**data["position"]), "metrics": MetricsMark(**mark) if mark else None}
+            nested = {"position": Position(**position), "metrics": MetricsMark(**mark) if mark else None}
             state = RunState(**{**data, **nested})
         except TypeError:
             raise UserError(
