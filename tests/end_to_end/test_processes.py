@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -211,6 +212,18 @@ def losses_agree(one: Path, other: Path) -> None:
         assert (expected["kind"], expected["step"]) == (found["kind"], found["step"])
         assert expected["loss"] == pytest.approx(found["loss"], abs=1e-4)
         assert expected.get("examples") == found.get("examples")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_read_by_the_first_process_alone(gpt: Command, folder: Path) -> None:
+    text, pipe = folder / "a.en", folder / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=lambda: pipe.write_bytes(text.read_bytes()), daemon=True).start()
+    finish([str(pipe) if each == str(text) else each for each in gpt("piped", "--processes", "2")])
+    finish(gpt("not-piped"))
+    assert losses(folder / "piped") == losses(folder / "not-piped")
+    assert not (folder / "piped" / "run" / "spooled.partial").exists()
 
 
 STAGES = ("--processes", "2", "--set=training.parallel.pipeline=2")

@@ -27,7 +27,8 @@ class Hardware:
             f"each GPU sends {self.network / 1e9:,.0f} Gbit/s to other machines, and {MACHINE_SPEED} times as much "
             f"within its machine of {MACHINE_GPUS}",
             "tensor neighbours come first within a machine, then stages, then shards, then copies",
-            "traffic of shards and copies goes on while others compute; that of tensor and pipeline is waited for",
+            "traffic of shards and copies goes on while others compute; that of tensor and pipeline, and of copies of "
+            "stages, is waited for",
             "collective operations go in rings at full speed; reading data, checkpoints and failures take no time",
         ]
 
@@ -39,7 +40,9 @@ def step_seconds(flops: Flops, tokens_per_part: int, layout: Layout, sent: dict[
     waiting = (layout.parts + layout.pipeline - 1) / layout.parts
     seconds = {axis: 8 * size / _speed(axis, layout, hardware) for axis, size in sent.items()}
     computing = operations / hardware.flops * waiting + seconds["tensor"] + seconds["pipeline"]
-    return max(computing, seconds["shard"] + seconds["replicate"])
+    sums = seconds["shard"] + seconds["replicate"]
+    # Copies of stages sum their gradients when all parts have come back.
+    return computing + sums if layout.pipeline > 1 else max(computing, sums)
 
 
 def _speed(axis: str, layout: Layout, hardware: Hardware) -> float:

@@ -101,6 +101,14 @@ class FactsLayout:
 USUAL_LAYOUT = FactsLayout()
 
 
+def open_checked(folder: Path, expected: Expected | None, layout: FactsLayout = USUAL_LAYOUT) -> PreparedFolder | None:
+    """What another process has just prepared or compared, if it has; the files that it comes from are not needed."""
+    if not (expected and expected.is_checked):
+        return None
+    prepared, key = folder / "prepared", expected.key
+    return PreparedFolder(prepared, key, _read_checked(prepared, key)[layout.name], folder / REPORT_NAME)
+
+
 def prepare_once(
     folder: Path,
     ingredients: Ingredients,
@@ -115,9 +123,9 @@ def prepare_once(
     with a key other than the expected one is refused. What another process has checked is opened as it is: reading
     gigabytes once is enough.
     """
+    if checked := open_checked(folder, expected, layout):
+        return checked
     prepared, partial, report = folder / "prepared", folder / "prepared.partial", folder / REPORT_NAME
-    if expected and expected.is_checked:
-        return PreparedFolder(prepared, expected.key, _read_checked(prepared, expected.key)[layout.name], report)
     before = ingredients.states()
     key = ingredients.key(FileDigests(folder / "digests.json", progress))
     if expected and expected.key != key:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from heedful.config import read_json
 from heedful.errors import UserError
 from heedful.training.checkpoint import checkpoint_folders
 from heedful.training.config import LimitConfig, seconds
+from heedful.training.limits import in_minutes
 
 KINDS = ("steps", "epochs", "budget")
 
@@ -48,8 +51,8 @@ def check_extension(before: LimitConfig, now: LimitConfig, wanted: bool, out: Pa
     (old_kind, old), (kind, new) = _end(before), _end(now)
     name = old_kind if kind == "patience" else kind  # patience has a value even where it does not count
     changed = f"training.limit.{name} was {getattr(before, name)!r} and is now {getattr(now, name)!r}"
-    step = _finished_at(out)
-    if step is None:
+    state = _newest_state(out)
+    if not state.get("finished"):
         raise UserError(
             f"{out} holds a run that ends {ends} and has not got there yet: {changed}. Use the same command to "
             f"continue it (once it has finished, --extend takes it further), {another}"
@@ -63,15 +66,21 @@ def check_extension(before: LimitConfig, now: LimitConfig, wanted: bool, out: Pa
             f"{out} holds a run that ended {ends}: {changed}, which is less. "
             f"Give a larger {kind} to extend it, {another}"
         )
+    taken, reserve = state.get("elapsed", 0.0), state.get("reserve", 0.0)
+    if kind == "budget" and new <= taken + reserve:
+        raise UserError(
+            f"{out} holds a run that ended {ends}: {changed}, which leaves no time to train: the run has taken "
+            f"{in_minutes(taken)}, and another validation needs {in_minutes(reserve)}. "
+            f"Give a budget of well over {math.ceil(taken + reserve)}s to extend it, {another}"
+        )
     if not wanted:
         raise UserError(
             f"{out} holds a run that ended {ends}: {changed}. Add --extend to go on to the later end, {another}"
         )
-    return Extension(step)
+    return Extension(int(state["position"]["step"]))
 
 
-def _finished_at(out: Path) -> int | None:
-    """The last step of a finished run."""
+def _newest_state(out: Path) -> dict[str, Any]:
+    """The state of the newest checkpoint of a run, if there is one."""
     found = checkpoint_folders(out / "run" / "checkpoints")
-    state = read_json(found[-1] / "state.json") if found else {}
-    return int(state["position"]["step"]) if state.get("finished") else None
+    return read_json(found[-1] / "state.json") if found else {}

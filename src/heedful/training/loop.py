@@ -103,8 +103,11 @@ class Trainer(Generic[AnyBatch]):
         if self.state.position.step == 0:
             self.state.began = self.clock.elapsed()
         with ThreadPoolExecutor(1) as ahead:
-            # At least one step: preparing the data may have used up the budget.
-            self._ended = self.state.position.step > 0 and self._over()
+            # At least one step: preparing the data, or starting an extended run again, may have used up the budget.
+            begins = (0, self.extension.step if self.extension else 0)
+            self._ended = self.state.position.step not in begins and self._over()
+            if self._ended and not (self.state.finished or self.state.is_validated):
+                self._validate_and_save()  # the time ran out between two starts
             while not self.state.finished and not self._ended:
                 self._epoch(ahead)
                 if self._stopping and not self._ended:
@@ -201,16 +204,20 @@ class Trainer(Generic[AnyBatch]):
         self.limit.expect_validation(self.state, per_token * self.task.validation_tokens)
         due = self.world.first(self.limit.pass_validation(self.state, progress))
         if due or self._over():
-            self._validate()
-            self.state.validation_steps.append(self.state.position.step)
-            # The checkpoint first, because it records the best weights: a run that continues from an older one could
-            # take worse weights for the best, and overwrite them.
-            self.start_saving()
-            self.save_kept()
+            self._validate_and_save()
             return self._over()
         if self.world.first(self.saver.due()):
             self.start_saving()
         return False
+
+    def _validate_and_save(self) -> None:
+        """Measure the weights as they are now, and save the run, and them if they are the best so far."""
+        self._validate()
+        self.state.validation_steps.append(self.state.position.step)
+        # The checkpoint first, because it records the best weights: a run that continues from an older one could
+        # take worse weights for the best, and overwrite them.
+        self.start_saving()
+        self.save_kept()
 
     def _validate(self, averaged: bool = True) -> None:
         """Measure the weights as they are now, and note whether they are the best so far."""
@@ -229,7 +236,7 @@ class Trainer(Generic[AnyBatch]):
         self.model.train()
         if not self.world.leads:
             return
-        self._note_if_best(result)
+        self.state.note_if_best(result.rank, {"loss": result.loss, **result.scores})
         took = time.monotonic() - started
         self.limit.note_validation(self.state, took)
         row = validation_row(self.state.position.step, result, entropy, took, self.clock.elapsed())
@@ -240,13 +247,6 @@ class Trainer(Generic[AnyBatch]):
         with side_by_side_on(self.workers), shared_work(sharing):
             found = self.task.validate()
             return found, by_first(lambda: attention_entropy(self.model, self.task.read_examples))
-
-    def _note_if_best(self, result: Validation) -> None:
-        if self.state.best_rank is None or result.rank < self.state.best_rank:
-            self.state.best_rank, self.state.validations_since_best = result.rank, 0
-            self.state.unsaved_scores = {"loss": result.loss, **result.scores}
-        else:
-            self.state.validations_since_best += 1
 
     def save_kept(self, averaged: bool = True) -> None:
         """Put the best weights, which the model has now, into the model folder, unless they are already there."""

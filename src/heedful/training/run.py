@@ -161,7 +161,9 @@ def _mend_model_folder(trainer: Trainer[Any], out: Path, observer: RunObserver) 
             load_tokenizer(out, config, weights.metadata)
     except UserError as damage:
         state = trainer.state
-        if state.best_rank is None or state.validations_since_best or trainer.config.average_checkpoints:
+        # Earlier versions could finish with weights that they had not validated.
+        has_best = state.is_validated and state.validations_since_best == 0 and not trainer.config.average_checkpoints
+        if state.best_rank is None or not has_best:
             raise UserError(
                 f"the run in {out} has finished, but {damage}; its last checkpoint does not have the weights that were "
                 "best: put back a copy of the model, or start in another folder"

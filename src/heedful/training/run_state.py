@@ -57,6 +57,18 @@ class RunState:
     finished: bool = False
     metrics: MetricsMark | None = None
 
+    @property
+    def is_validated(self) -> bool:
+        """Whether the weights have been validated since the last step."""
+        return self.validation_steps[-1:] == [self.position.step]
+
+    def note_if_best(self, rank: list[float], scores: dict[str, float]) -> None:
+        """Note whether the weights with this rank and these scores are the best so far."""
+        if self.best_rank is None or rank < self.best_rank:
+            self.best_rank, self.validations_since_best, self.unsaved_scores = rank, 0, scores
+        else:
+            self.validations_since_best += 1
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
@@ -65,12 +77,13 @@ class RunState:
     def from_dict(data: dict[str, Any]) -> RunState:
         """The state that `to_dict` wrote; a UserError if another version of heedful did, a ValueError for nonsense."""
         mark = data.get("metrics")
-        if not isinstance(data.get("position"), dict):
+        position = data.get("position")
+        if not isinstance(position, dict) or not asdict(Position()).keys() <= position.keys():
             raise ValueError("its position makes no sense")
         if not isinstance(mark, dict | None) or mark == {}:
             raise ValueError("its metrics make no sense")
         try:
-            nested = {"position": Position(**data["position"]), "metrics": MetricsMark(**mark) if mark else None}
+            nested = {"position": Position(**position), "metrics": MetricsMark(**mark) if mark else None}
             state = RunState(**{**data, **nested})
         except TypeError:
             raise UserError(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,25 @@ def test_what_is_prepared_is_used_again(prepared: Prepared) -> None:
     assert again.key == prepared.data.key and again.num_tokens == prepared.data.num_tokens > 0
     assert before and written() == before
     assert [each.value for each in again.choices()] == [each.value for each in prepared.data.choices()]
+
+
+@pytest.mark.parametrize("command", [command for command in TRAININGS if command != "image-classifier"])
+def test_what_another_process_has_read_is_not_read_again(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((name, file),) = EXAMPLES[command](tmp_path).items()
+    job = resolve(TRAININGS[command].data)(**{name: "-", f"valid_{name}": file})
+    settings = {"vocabulary_size": 300}
+    with Path(file).open("rb") as piped:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=piped))
+        first = prepare(job, tmp_path / "run", settings)
+    monkeypatch.setattr("sys.stdin", None)
+    Path(file).write_text("")
+    (tmp_path / "run" / "spooled.partial").mkdir()  # of a process that is still reading
+    other = prepare(job, tmp_path / "run", settings, Expected(first.key, is_checked=True))
+    assert (other.key, other.num_tokens) == (first.key, first.num_tokens)
+    assert [each.value for each in other.choices()] == [each.value for each in first.choices()]
+    assert (tmp_path / "run" / "spooled.partial").is_dir()
 
 
 def test_data_of_another_key_is_refused(prepared: Prepared, tmp_path: Path) -> None:

@@ -34,6 +34,18 @@ def test_a_budget_is_extended_by_a_longer_time(out: Path, before: str, now: str)
         check_extension(limit(budget=now), limit(budget=before), True, out)
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_budget_that_leaves_no_time_to_train_is_refused_with_what_is_needed(out: Path, wanted: bool) -> None:
+    state = {"finished": True, "position": {"step": 8}, "elapsed": 59.5, "reserve": 4.25}
+    (out / "run" / "checkpoints" / "step-000000008" / "state.json").write_text(json.dumps(state))
+    with pytest.raises(
+        UserError, match=r"taken 0:59, and another validation needs 4.2 s\. .*of well over 64s to extend"
+    ):
+        check_extension(limit(budget="1m"), limit(budget="63s"), wanted, out)
+    assert check_extension(limit(budget="1m"), limit(budget="64s"), True, out).step == 8
+    assert check_extension(limit(steps=8), limit(steps=9), True, out).step == 8
+
+
 @pytest.mark.parametrize("kind", ["steps", "epochs", "patience"])
 def test_a_number_is_extended_by_a_larger_one(out: Path, kind: str) -> None:
     assert check_extension(limit(**{kind: 7}), limit(**{kind: 11}), True, out).step == 8

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.tasks.task import Validation
 from heedful.training.config import BatchConfig, LimitConfig, MachineConfig, SavingConfig, TrainingConfig
+from heedful.training.extension import Extension
 from heedful.training.limits import Clock
 from heedful.training.loop import Trainer
 from heedful.training.schedule import ScheduleConfig
@@ -53,6 +54,7 @@ class SlowTask:
         torch.manual_seed(1)
         self.model = nn.Linear(5, 3)
         self.losses: Callable[[], float] | None = None
+        self.steps = 0
         # As many rows as the steps of so many seconds have.
         self.validation_tokens = round(expected_seconds / step_seconds * 8)
 
@@ -64,6 +66,7 @@ class SlowTask:
 
     def loss(self, model: nn.Linear, batch: Rows) -> tuple[Tensor, Tensor]:
         self.clock.seconds += self.step_seconds
+        self.steps += 1
         loss = model(batch.values).square().sum()
         return loss, loss.detach()
 
@@ -188,8 +191,6 @@ def test_an_interval_that_was_asked_for_is_kept(tmp_path: Path, clock: Time) -> 
 
 
 def test_an_extended_budget_goes_on_with_the_schedule_of_the_longer_one(tmp_path: Path, clock: Time) -> None:
-    from heedful.training.extension import Extension
-
     task = SlowTask(clock, 0.5, lambda: 0.2)
     assert trainer(tmp_path, task, LimitConfig(budget="1m")).run()
     first = len(rows_of(tmp_path, "train"))
@@ -207,6 +208,19 @@ def test_an_extended_budget_goes_on_with_the_schedule_of_the_longer_one(tmp_path
     third.extension = Extension(first)
     assert third.resume() and third.run()
     assert len(rows_of(tmp_path, "train")) == first + len(rates)
+
+
+def test_an_extended_budget_that_the_start_uses_up_still_gives_a_step(tmp_path: Path, clock: Time) -> None:
+    task = SlowTask(clock, 0.5, lambda: 0.2)
+    assert trainer(tmp_path, task, LimitConfig(budget="1m")).run()
+    first = task.steps
+    for _ in range(2):  # what was done once is not done again
+        again = trainer(tmp_path, task, LimitConfig(budget="65s"))
+        again.extension = Extension(first)
+        clock.seconds += 7
+        assert again.resume() and again.run() and again.state.finished
+        assert [row["step"] for row in rows_of(tmp_path, "validation")][-2:] == [first, first + 1]
+    assert [row["step"] for row in rows_of(tmp_path, "train")] == [*range(1, first + 2)]
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
@@ -243,3 +257,37 @@ def test_a_budget_run_killed_as_it_saves_its_best_model_keeps_that_model(
     assert model_folder["loss"] == 1.0
     assert torch.equal(model_folder["weights"], wanted["weights"])
     assert min(row["loss"] for row in rows_of(tmp_path, "validation")) == 1.0
+
+
+@pytest.mark.parametrize("validations", [1, 5])
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_budget_that_runs_out_between_two_starts_ends_with_a_validation_of_the_last_step(
+    tmp_path: Path, clock: Time, validations: int, how: str
+) -> None:
+    kept: list[Tensor] = []
+
+    def save_model(scores: dict[str, float], weights: WeightStream) -> None:
+        kept.append(dict(weights.tensors)["weight"].detach().clone())
+
+    limit, settings = LimitConfig(budget="1m"), {"saving": SavingConfig(validations, checkpoint_seconds=0.0)}
+    kill_at = 110 if how == "killed" else None
+    first = trainer(tmp_path, SlowTask(clock, 0.5, lambda: 0.1), limit, save_model, kill_at, **settings)
+    if how == "stopped":
+        end = clock.seconds + 54.9
+        first.stop_requested = lambda: clock.seconds > end
+        assert not first.run()
+    else:
+        with pytest.raises(Killed):
+            first.run()
+    task = SlowTask(clock, 0.5, lambda: 0.1)
+    again = trainer(tmp_path, task, limit, save_model, **settings)
+    clock.seconds += 7  # to start takes what was left of the budget
+    assert again.resume() and again.run() and again.state.finished
+    assert task.steps == 0
+    last = checkpoint_steps(tmp_path)[-1]
+    measured = [row["step"] for row in rows_of(tmp_path, "validation")]
+    assert measured == again.state.validation_steps and measured[-1] == last > 100
+    assert torch.equal(kept[-1], task.model.weight)
+    third = trainer(tmp_path, SlowTask(clock, 0.5, lambda: 0.1), limit, save_model, **settings)
+    assert third.resume() and third.run()
+    assert len(rows_of(tmp_path, "validation")) == len(measured)

@@ -110,6 +110,21 @@ def test_a_finished_run_writes_its_model_again_if_that_is_gone(train: Train, tmp
     assert (tmp_path / "out" / "model.safetensors").read_bytes() == weights
 
 
+def test_weights_that_were_never_validated_do_not_take_the_place_of_the_best_ones(train: Train, tmp_path: Path) -> None:
+    train()
+    checkpoint = tmp_path / "out" / "run" / "checkpoints" / "step-000000003"
+    state = json.loads((checkpoint / "state.json").read_text())
+    assert state["validation_steps"] == [3] and state["validations_since_best"] == 0
+    # As an earlier version left it that ended without a last validation.
+    (checkpoint / "checksums.json").unlink()
+    (checkpoint / "state.json").write_text(json.dumps({**state, "validation_steps": [2]}))
+    train()
+    (tmp_path / "out" / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"has finished, but .*does not have the weights that were best: put back"):
+        train()
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
 def test_what_is_refused_leaves_no_run_behind(train: Train, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere"):
         train(text="nowhere.txt")

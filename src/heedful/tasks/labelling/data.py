@@ -124,10 +124,11 @@ def prepare_labels(
     def make(partial: Path, report: DataReport) -> dict[str, Any]:
         return _LabelPreparation(partial, options, report, throttled).make(corpora)
 
-    return _open(prepare_once(folder, ingredients, make, throttled, expected))
+    return open_labels(prepare_once(folder, ingredients, make, throttled, expected))
 
 
-def _open(prepared: PreparedFolder) -> PreparedLabels:
+def open_labels(prepared: PreparedFolder) -> PreparedLabels:
+    """The labelled texts in a folder that was prepared."""
     facts = prepared.facts
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", SpecialTokens(**facts["special_tokens"]))
     dtype = token_dtype(tokenizer.vocabulary_size)

@@ -11,14 +11,14 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly
-from heedful.prepared.folder import Expected, spool_folder
+from heedful.prepared.folder import Expected, open_checked, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.settings.encoder_only import EncoderOnlyConfig, Head
 from heedful.tasks.card import trained_card
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
 from heedful.tasks.label_list import label_list
-from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, prepare_labels
+from heedful.tasks.labelling.data import LabelOptions, PreparedLabels, open_labels, prepare_labels
 from heedful.tasks.labelling.files import LabelledFiles, LabelUnit
 from heedful.tasks.labelling.task import LabelledTexts
 from heedful.tasks.starting_model import StartingTextModel
@@ -76,16 +76,18 @@ class LabelData(TextJob):
             model_settings.get("vocabulary_size"),
             start.tokenizer() if start else None,
         )
-        with spool_folder(folder) as spool:
-            train, valid = (
-                LabelledFiles.from_patterns(patterns, self.kind.unit, spool / part, self.encoding, self._row_options())
-                if patterns
-                else None
-                for patterns, part in ((self.data, "train"), (self.valid_data, "valid"))
-            )
-            assert train is not None
-            data = prepare_labels(train, valid, folder, options, progress, expected)
-        return PreparedLabelJob(data, self.kind, valid is not None, start)
+        if checked := open_checked(folder, expected):
+            data = open_labels(checked)
+        else:
+            with spool_folder(folder) as spool:
+                train = self._labelled(self.data, spool / "train")
+                valid = self._labelled(self.valid_data, spool / "valid") if self.valid_data else None
+                data = prepare_labels(train, valid, folder, options, progress, expected)
+        return PreparedLabelJob(data, self.kind, bool(self.valid_data), start)
+
+    def _labelled(self, patterns: tuple[str, ...], spooled: Path) -> LabelledFiles:
+        """The labelled files that these names stand for; piped input is copied to `spooled`."""
+        return LabelledFiles.from_patterns(patterns, self.kind.unit, spooled, self.encoding, self._row_options())
 
     def _row_options(self) -> RowOptions:
         return RowOptions(self.columns, self.header, self.delimiter)

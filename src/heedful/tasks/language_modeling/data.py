@@ -90,10 +90,11 @@ def prepare_text(
         return _make(corpora, partial, report, options, throttled, tokenizer)
 
     ingredients = Ingredients.of_text(files, choices, tokenizer)
-    return _open(prepare_once(folder, ingredients, make, throttled, expected))
+    return open_text(prepare_once(folder, ingredients, make, throttled, expected))
 
 
-def _open(prepared: PreparedFolder) -> PreparedText:
+def open_text(prepared: PreparedFolder) -> PreparedText:
+    """The text in a folder that was prepared."""
     special = SpecialTokens(**prepared.facts["special_tokens"])
     tokenizer = Tokenizer.load(prepared.path / "tokenizer.json", special)
     dtype = token_dtype(tokenizer.vocabulary_size)

@@ -11,10 +11,10 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.xlnet import XLNet
-from heedful.prepared.folder import Expected, spool_folder
+from heedful.prepared.folder import Expected, open_checked, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.tasks.job import Choice
-from heedful.tasks.language_modeling.data import PreparedText, TextOptions, TokenizerKind, prepare_text
+from heedful.tasks.language_modeling.data import PreparedText, TextOptions, TokenizerKind, open_text, prepare_text
 from heedful.tasks.language_modeling.permutation import PermutationTask
 from heedful.tasks.language_modeling.plain_text import PlainTextJob, PreparedPlainTextJob
 from heedful.tasks.language_modeling.task import LanguageTask
@@ -61,12 +61,14 @@ class TextData(PlainTextJob):
         tokenizer = start.tokenizer() if start else None
         if tokenizer and self.tokenizer == "characters" and not tokenizer.is_of_characters:
             raise UserError(f"the vocabulary of {self.from_model} is of subwords: leave --tokenizer characters out")
-        options = TextOptions(self.tokenizer, model_settings.get("vocabulary_size"))
-        with spool_folder(folder) as spool:
-            train, valid = self.documents(spool)
-            mixed = self.mixed()
-            train = replace(train, files_per_corpus=mixed.file_counts()) if mixed else train
-            data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
+        options, mixed = TextOptions(self.tokenizer, model_settings.get("vocabulary_size")), self.mixed()
+        if checked := open_checked(folder, expected):
+            data = open_text(checked)
+        else:
+            with spool_folder(folder) as spool:
+                train, valid = self.documents(spool)
+                train = replace(train, files_per_corpus=mixed.file_counts()) if mixed else train
+                data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
         texts = MixedTexts(mixed, tuple(data.facts["ends"])) if mixed else None
         return PreparedLanguageJob(data, self.tokenizer, self.document, start, texts)
 

@@ -12,12 +12,12 @@ import torch
 from heedful.errors import UserError
 from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly
-from heedful.prepared.folder import Expected, spool_folder
+from heedful.prepared.folder import Expected, open_checked, spool_folder
 from heedful.prepared.progress import OnProgress
 from heedful.settings.encoder_only import EncoderOnlyConfig
 from heedful.tasks.encoding.task import EncoderTask
 from heedful.tasks.job import Choice
-from heedful.tasks.language_modeling.data import PreparedText, TextOptions, prepare_text
+from heedful.tasks.language_modeling.data import PreparedText, TextOptions, open_text, prepare_text
 from heedful.tasks.language_modeling.plain_text import PlainTextJob, PreparedPlainTextJob
 from heedful.tasks.masked_modeling.task import MaskedTexts, Masking
 from heedful.tasks.starting_model import StartingTextModel
@@ -54,9 +54,12 @@ class MaskedTextData(PlainTextJob):
             raise UserError(f"the vocabulary of {self.from_model} has no mask token")
         # A line begins like a word after a space, so that texts to be classified look the same.
         options = TextOptions("subwords", model_settings.get("vocabulary_size"), mask=True, whole_texts=False)
-        with spool_folder(folder) as spool:
-            train, valid = self.documents(spool)
-            data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
+        if checked := open_checked(folder, expected):
+            data = open_text(checked)
+        else:
+            with spool_folder(folder) as spool:
+                train, valid = self.documents(spool)
+                data = prepare_text(train, valid, folder, options, progress, expected, tokenizer)
         return PreparedMaskedJob(data, self, start)
 
 

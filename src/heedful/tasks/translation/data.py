@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
-from heedful.prepared.folder import Expected, FactsLayout, Ingredients, PreparedFolder, prepare_once, spool_folder
+from heedful.prepared.folder import (
+    Expected,
+    FactsLayout,
+    Ingredients,
+    PreparedFolder,
+    open_checked,
+    prepare_once,
+    spool_folder,
+)
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.fates import Fate, decide_fates, read_keys
@@ -88,16 +96,18 @@ def prepare_translation(
     if valid_corpus and valid_corpus.reads_standard_input and corpus.reads_standard_input:
         raise UserError("standard input can give the training pairs or the validation pairs, not both")
     folder, throttled = Path(folder), ThrottledProgress(progress)
-    with spool_folder(folder) as spool:
-        corpora = [corpus.spooled(spool / "train")]
-        if valid_corpus:
-            corpora.append(valid_corpus.spooled(spool / "valid"))
+    prepared = open_checked(folder, expected, _LAYOUT)
+    if prepared is None:
+        with spool_folder(folder) as spool:
+            corpora = [corpus.spooled(spool / "train")]
+            if valid_corpus:
+                corpora.append(valid_corpus.spooled(spool / "valid"))
 
-        def make(partial: Path, report: DataReport) -> dict[str, Any]:
-            return _PairPreparation(corpora, partial, options, report, throttled).make(tokenizer)
+            def make(partial: Path, report: DataReport) -> dict[str, Any]:
+                return _PairPreparation(corpora, partial, options, report, throttled).make(tokenizer)
 
-        ingredients = _ingredients(corpora, options, tokenizer)
-        prepared = prepare_once(folder, ingredients, make, throttled, expected, _LAYOUT)
+            ingredients = _ingredients(corpora, options, tokenizer)
+            prepared = prepare_once(folder, ingredients, make, throttled, expected, _LAYOUT)
     tokenizer = tokenizer or Tokenizer.load(prepared.path / "tokenizer.json")
     train, valid = (PreparedPairs(prepared.path / part, tokenizer) for part in ("train", "valid"))
     return PreparedTranslation(train, valid, tokenizer, DataSummary.from_dict(prepared.facts), prepared)
