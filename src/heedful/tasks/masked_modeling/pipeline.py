@@ -104,7 +104,7 @@ class MaskedLanguageModel(Encoder):
 
     def _fillings(self, logits_V: np.ndarray, top: int) -> list[Filling]:
         scores = probabilities(logits_V)
-        best = np.argsort(-logits_V, kind="stable")[:top]
+        best = [token for token in np.argsort(-logits_V, kind="stable")[:top] if logits_V[token] > -np.inf]
         return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
 
     def _encode_after(self, text: str) -> list[int]:

@@ -127,6 +127,7 @@ def test_masks_are_filled_at_their_places(build) -> None:
     (found,) = model.fill("the [MASK] dog, and", top=len(ordinary))
     assert [each.probability for each in found] == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-5)
     assert len(model.fill("[MASK], [MASK] dog [MASK]", top=2)) == 3
+    assert model.fill("the [MASK] dog, and", top=len(ordinary) + len(special.ids)) == [found]
 
 
 @pytest.mark.parametrize("rest", [" dog runs", ", dog", "s and", "", "1 dog", "\u0301 dog"])
