@@ -130,10 +130,10 @@ def test_masks_are_filled_at_their_places(build) -> None:
     assert model.fill("the [MASK] dog, and", top=len(ordinary) + len(special.ids)) == [found]
 
 
-@pytest.mark.parametrize("rest", [" dog runs", ", dog", "s and", "", "1 dog", "\u0301 dog"])
+@pytest.mark.parametrize("rest", [" dog runs", ", dog", "s and", "", "1 dog", "\u0301 dog", "19", "\u20ac dog", "'s"])
 def test_what_follows_a_mask_is_encoded_as_within_a_text(build, rest: str) -> None:
     model = build("masked")
-    ids = model._encode_after(rest)
+    ids = model.tokenizer.encode_after(rest)
     assert model.tokenizer.decode([*model.tokenizer.encode("("), *ids]) == "(" + rest
 
 
