@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from heedful.errors import UserError
 from heedful.tasks.classification import Classification
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
-from heedful.tasks.given_texts import Text, is_one, texts_or_pairs_as_list
+from heedful.tasks.given_texts import Text, is_one, refuse_pairs, texts_or_pairs_as_list
 from heedful.tasks.remarks import TextWarning
 from heedful.text.framing import Framed
 
@@ -50,9 +49,8 @@ class Classifier(Encoder):
     ) -> Classification | list[Classification]:
         """Label one text, or several in order; a pair is a tuple, and a blank text gets no label."""
         given = texts_or_pairs_as_list(texts)
-        if not self.takes_pairs and any(isinstance(text, tuple) for text in given):
-            number = next(number for number, text in enumerate(given, 1) if isinstance(text, tuple))
-            raise UserError(f"text {number} is a pair, but this model labels single texts: give it as one string")
+        if not self.takes_pairs:
+            refuse_pairs(given)
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
         if self.config.pairs_only:
