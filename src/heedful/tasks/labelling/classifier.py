@@ -28,7 +28,8 @@ class Classifier(Encoder):
     @property
     def takes_pairs(self) -> bool:
         """Whether it labels pairs of texts, too."""
-        return self.model.config.embedding.segments > 1
+        # Earlier versions of heedful trained models without segments on pairs.
+        return self.config.pairs_only or self.model.config.embedding.segments > 1
 
     def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
         """A text or a pair, and how it is labelled."""
