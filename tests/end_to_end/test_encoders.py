@@ -171,6 +171,25 @@ def test_every_job_of_an_encoder_starts_from_a_masked_language_model(
     assert len(common) > 20 and all(np.array_equal(after[name], before[name]) for name in common)
 
 
+def test_a_classifier_of_pairs_that_starts_from_a_masked_language_model(
+    command: Command, masked: Path, folder: Path
+) -> None:
+    draw = random.Random(7)
+    for name, count in (("train", 331), ("valid", 61)):
+        pairs = [(draw.choice(GOOD + BAD), draw.choice(GOOD + BAD)) for _ in range(count)]
+        rows = [f"{'rises' if a in BAD and b in GOOD else 'stays'}\t{a} film\t{b} story\n" for a, b in pairs]
+        (folder / f"pairs-{name}.tsv").write_text("".join(rows))
+    data, valid, out = folder / "pairs-train.tsv", folder / "pairs-valid.tsv", folder / "pairs"
+    arguments = ["--data", data, "--valid-data", valid, "--out", out, "--set=training.schedule.learning_rate=0.01"]
+    command("train", "classifier", "--from", masked, "--steps", 61, *arguments)
+    figures = json.loads(command("evaluate", out, "--data", valid, "--json")[0])
+    assert f"| accuracy | {figures['accuracy']:.4f} |" in (out / "README.md").read_text()
+    labels, texts = zip(*(line.split("\t", 1) for line in valid.read_text().splitlines()), strict=True)
+    answers = command("classify", out, stdin="".join(f"{text}\n" for text in texts).encode())[0].splitlines()
+    right = sum(answer.split("\t")[0] == label for answer, label in zip(answers, labels, strict=True))
+    assert figures["count"] == 61 and right / 61 == pytest.approx(figures["accuracy"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -53,12 +53,12 @@ def save_language_model(folder: Path) -> None:
     )
 
 
-def save_encoder(folder: Path, head: str, task: str) -> None:
+def save_encoder(folder: Path, head: str, task: str, segments: int = 2) -> None:
     torch.manual_seed(3)
     tokenizer = Tokenizer.train(TEXTS * 3, 307, mask=True)
     labels = LABELS if head in ("classes", "tags") else ()
     config = EncoderOnlyConfig(
-        tokenizer.vocabulary_size, 24, 61, "rotary", EmbeddingConfig(segments=2), STACK, head=head,
+        tokenizer.vocabulary_size, 24, 61, "rotary", EmbeddingConfig(segments=segments), STACK, head=head,
         num_labels=len(labels), special_tokens=tokenizer.special_tokens,
     )  # fmt: skip
     save_model_folder(
@@ -85,6 +85,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     save_encoder(folders["guesser"], "masked", "masked_language_model")
     save_vision(folders["seer"])
     return folders
+
+
+@pytest.fixture(scope="session")
+def single_text_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a classifier that takes no pairs."""
+    folder = tmp_path_factory.mktemp("served") / "single"
+    save_encoder(folder, "classes", "classification", segments=0)
+    return folder
 
 
 @dataclass

@@ -395,3 +395,13 @@ def test_libretranslates_client_works_unmodified(server, client, models) -> None
 def test_a_temperature_that_no_sample_can_be_drawn_at_is_refused(client) -> None:
     answer = client.post("/api/generate", json={"prompt": "the red", "temperature": 1e-40})
     assert answer.status_code in (400, 422) and "temperature" in answer.text
+
+
+def test_a_pair_for_a_model_of_single_texts_is_named_by_its_place_in_the_request(
+    start, single_text_classifier: Path
+) -> None:
+    with start(single_text_classifier, "--workers", "2") as running, running.client as client:
+        texts = ["a red dog"] * 17
+        assert len(post(client, "/api/classify", text=texts)["results"]) == 17
+        said = post(client, "/api/classify", 400, text=[*texts, ["dog", "sea"]])["error"]["message"]
+        assert said == "text 18 is a pair, but this model takes single texts: give it as one string"

@@ -36,6 +36,13 @@ def texts_as_list(texts: str | Iterable[str], name: str = "texts") -> list[str]:
     return found
 
 
+def refuse_pairs(texts: Iterable[Text]) -> None:
+    """Raise a UserError that names the first pair: for models that take single texts."""
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, tuple):
+            raise UserError(f"text {number} is a pair, but this model takes single texts: give it as one string")
+
+
 def is_one(texts: Text | Iterable[Text]) -> TypeGuard[Text]:
     """Whether it is one text, not several; a tuple is one text of two parts."""
     return isinstance(texts, str | tuple)

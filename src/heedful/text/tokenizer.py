@@ -28,6 +28,8 @@ _WORD_PATTERN = r" ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 # Learning subwords takes time that grows with the square of a word's length. Words of natural text are much shorter.
 LONGEST_WORD = 1000
 _LONG_RUN = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1},}}|(?<!\s)\s{{{LONGEST_WORD + 1},}}")
+# What `encode_after` puts before a text, and drops again: signs that hardly ever share a subword with what follows.
+_CARRIERS = (".", "a")
 _SPACE = "Ġ"  # how byte-level vocabularies spell a space
 
 
@@ -181,6 +183,16 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """The subword ids of one text, with no start or end token."""
         return self.encode_batch([text])[0]
+
+    def encode_after(self, text: str) -> list[int]:
+        """The ids of text that follows a special token: unlike a line, it does not begin as if after a space."""
+        # The words of BERT hold no spaces; and what joins another sign to a word is spelt as its rest: ##4.
+        for carrier in () if isinstance(self._engine.model, models.WordPiece) else _CARRIERS:
+            alone, followed = self.encode_batch([carrier, carrier + text])
+            # An unknown sign may be one token together with unknown ones after it.
+            if followed[: len(alone)] == alone and self.special_tokens.unknown not in alone:
+                return followed[len(alone) :]
+        return self.encode(text)
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         """The token ids of many texts, encoded in parallel threads."""

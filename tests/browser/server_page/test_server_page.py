@@ -351,6 +351,30 @@ def test_a_busy_server_is_asked_again(quiet_page) -> None:
     assert not page.one("#notice").is_displayed()
 
 
+# Translations of what begins with "red" fail until the server is mended.
+FAIL_SOME = """
+const real = window.fetch;
+window.fetch = (path, options) => {
+  if (window.mended || !options?.body?.includes('"text":"red')) return real(path, options);
+  const body = JSON.stringify({error: {type: "internal_error", message: "A fault."}});
+  return Promise.resolve(new Response(body, {status: 500}));
+};
+"""
+
+
+def test_lines_after_those_that_failed_are_translated(quiet_page) -> None:
+    page = quiet_page
+    page.open("copy")
+    page.run(FAIL_SOME)
+    page.type("red dog\nred sea\nred sun\nred cat\nblue sea\nblue sun")
+    assert page.output().split("\n") == ["", "", "", "", "blue sea", "blue sun"]
+    assert "A fault." in page.one("#notice").text
+    page.run("window.mended = true")
+    page.button("Try again").click()
+    page.wait(lambda: len(page.output()) > 40)
+    assert page.output().split("\n")[2:5] == ["red sun", "red cat", "blue sea"]
+
+
 def test_the_key_is_asked_for(quiet_page) -> None:
     page = quiet_page
     page.open("copy")

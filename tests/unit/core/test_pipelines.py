@@ -166,6 +166,17 @@ def test_classes(load_both) -> None:
         np.testing.assert_allclose([each for _, each in own.ranking], [each for _, each in other.ranking], atol=1e-5)
 
 
+def test_a_model_of_one_segment_takes_single_texts(load_both) -> None:
+    pair = load_both("encoder_only", head="classes", num_labels=5, embedding={"segments": 1})
+    np.testing.assert_allclose(*(each.embed(TEXTS) for each in pair), **CLOSE)
+    found, expected = (each.classify(TEXTS) for each in pair)
+    assert [each.label for each in found] == [each.label for each in expected]
+    for each in pair:
+        for use in (each.embed, each.classify):
+            with pytest.raises(UserError, match="text 2 is a pair, but this model takes single texts"):
+                use(["a cat", ("a cat", "a dog")])
+
+
 def test_tags(load_both) -> None:
     pair = load_both("encoder_only", head="tags", num_labels=7)
     lines = [WORDS.split(), ["x"], ["the", "red", "dog"] * 23]

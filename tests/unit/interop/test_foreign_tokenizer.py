@@ -79,6 +79,21 @@ def test_added_tokens_are_found_as_the_other_library_finds_them(tmp_path: Path) 
     same_vectors(model, tmp_path / "theirs", tmp_path / "ours", TEXTS[:4])
 
 
+def test_text_beside_a_mask_is_read_as_the_other_library_reads_it(tmp_path: Path) -> None:
+    bert_folder(tmp_path / "theirs", word_pieces(), "BertForMaskedLM")
+    import_folder(tmp_path / "theirs", tmp_path / "ours")
+    model, reference = heedful.load(tmp_path / "ours"), transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    for text in (
+        "the [MASK]19 dog",
+        "[MASK]\u20ac dog",
+        "dog[MASK]x a",
+        "x[MASK]-19",
+        "a[MASK]19[MASK] [MASK]",
+        "[MASK].",
+    ):
+        assert model.looked_into(text, None)[0].ids == reference(text).input_ids
+
+
 @pytest.mark.parametrize("beyond", [False, True])
 def test_generated_added_tokens_are_text(beyond: bool, tmp_path: Path) -> None:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -160,3 +160,10 @@ def test_characters_are_looked_up_as_the_library_would(text: str) -> None:
     assert tokenizer.encode(text) == tokenizer._engine.encode(text, add_special_tokens=False).ids
     known = "".join(each if each in "abc\n é" else UNKNOWN_TOKEN for each in text)
     assert tokenizer.decode(tokenizer.encode(text)) == known
+
+
+@pytest.mark.parametrize("rest", [", dog", "a dog", "'s", "1", "", "  dog", "\u20ac"])
+def test_text_after_a_special_token_does_not_begin_as_if_after_a_space(rest: str) -> None:
+    tokenizer = Tokenizer.train(["dog., dog.,"] * 3, 307)
+    assert [tokenizer.token_text(token) for token in tokenizer.encode("dog.,")] == [" dog", ".,"]
+    assert b"".join(map(tokenizer.token_bytes, tokenizer.encode_after(rest))) == rest.encode()

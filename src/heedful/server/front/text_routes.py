@@ -10,7 +10,9 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from heedful.errors import UserError
 from heedful.server.front.desk import TheDesk, errors, event_stream, json_answer
+from heedful.server.front.errors import BAD_REQUEST, ApiError
 from heedful.server.front.events import EventStream, event
 from heedful.server.front.json_bodies import JsonRoute
 from heedful.server.front.limits import check_length, check_tokens, listed
@@ -34,6 +36,7 @@ from heedful.server.front.text_schemas import (
     GenerateAnswer,
     GenerateRequest,
 )
+from heedful.tasks.given_texts import refuse_pairs
 
 router = APIRouter(route_class=JsonRoute)
 # How many other tokens to give for a place, where probabilities are asked for.
@@ -80,7 +83,13 @@ async def classify(body: ClassifyRequest, desk: TheDesk) -> Response:
     if isinstance(body, ClassifyImageRequest):
         answer = await desk.run(body.model, "classify_images", [body.image], resolution=body.resolution)
     else:
-        answer = await desk.run(body.model, "classify", listed(body.text, desk.limits))
+        request = desk.request(body.model, "classify", listed(body.text, desk.limits))
+        if not desk.pool.models[request.model].pairs:  # told here, since a worker has only a part of the texts
+            try:
+                refuse_pairs(request.inputs)
+            except UserError as error:
+                raise ApiError(BAD_REQUEST, str(error)) from None
+        answer = await desk.pool.run(request)
     return json_answer({"results": answer.values, "remarks": answer.remarks})
 
 

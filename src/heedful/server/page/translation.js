@@ -108,6 +108,7 @@ export class TranslationWorkspace {
   changed(line) {
     if (line.state === "failed") {
       showError(line.error, () => this.startAgain((each) => each.state === "failed"));
+      if (line.error.status !== 401) this.translate(); // whoever cancelled the dialog for the key is not asked again
     } else if (line.state === "done") {
       showRemarks(line.remarks);
       this.translate();

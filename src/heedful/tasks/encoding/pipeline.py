@@ -17,7 +17,7 @@ from heedful.model_folder import LoadedModel
 from heedful.settings.encoder_only import Cut, Pooling
 from heedful.tasks.computing import check_batch_size
 from heedful.tasks.encoding.seam import EncoderComputation, encoder_computation
-from heedful.tasks.given_texts import Text, is_one, one_text, one_text_or_pair, texts_or_pairs_as_list
+from heedful.tasks.given_texts import Text, is_one, one_text, one_text_or_pair, refuse_pairs, texts_or_pairs_as_list
 from heedful.tasks.remarks import TextWarning
 from heedful.tasks.tracing import Traceable
 from heedful.text.cleaning import clean_text
@@ -114,6 +114,8 @@ class Encoder(Traceable):
         return self._frame(texts, min(own.max_length or longest, longest), own.cut)
 
     def _frame(self, texts: Sequence[Text], longest: int, cut: Cut) -> list[Framed]:
+        if self.model.config.embedding.segments == 1:
+            refuse_pairs(texts)
         parts = [(text,) if isinstance(text, str) else text for text in texts]
         flat = iter(self.tokenizer.encode_batch([clean_text(part) for text in parts for part in text]))
         special = self.model.special_tokens

@@ -88,7 +88,9 @@ class TorchEncoder:
             target[: len(row.ids)] = row.ids
         lengths_B = torch.tensor([len(row.ids) for row in filled])
         first_B = torch.tensor([row.first_length for row in filled])
-        segments_BT = (torch.arange(length) >= first_B[:, None]).long()
+        places_T = torch.arange(length)
+        # Padding is of the first segment, which may be the only one.
+        segments_BT = ((places_T >= first_B[:, None]) & (places_T < lengths_B[:, None])).long()
         device = self.model.device
         result = compute(torch.from_numpy(ids).to(device), lengths_B.to(device), segments_BT.to(device))
         return list(result[: len(rows)].float().cpu().numpy())

@@ -16,7 +16,14 @@ from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepa
 from heedful.prepared.held_out import content_digest, held_out_images
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
-from heedful.tasks.image_classification.images import has_colour, opened_image, or_reason, plain_image, scaled_pixels
+from heedful.tasks.image_classification.images import (
+    has_colour,
+    opened_image,
+    or_reason,
+    plain_image,
+    scaled_pixels,
+    turned_size,
+)
 
 FORMAT = 2
 # How many images are decoded side by side, or counted at a time for the statistics.
@@ -74,13 +81,13 @@ class PreparedImages:
 
 
 def typical_shape(images: Iterable[LabelledImage], progress: ThrottledProgress, total: int) -> ImageShape:
-    """The median height and width, and colour if any image has it, according to the images' headers."""
+    """The median height and width, turned, and colour if any image has it, according to the images' headers."""
     sizes, colour = [], False
     for number, each in enumerate(images, 1):
         progress("looking at images", number, total)
         try:
             with opened_image(each.image) as image:
-                sizes.append(image.size[::-1])
+                sizes.append(turned_size(image))
                 colour = colour or has_colour(image)
         except Exception:  # of any kind; the image will be reported when it is decoded
             continue

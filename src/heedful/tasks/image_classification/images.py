@@ -21,6 +21,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 _ROWS_TOGETHER = 256
 # What Pillow calls the images of a JPEG file that holds several.
 _JPEG_SERIES = "MPO"
+# The orientations of EXIF that lay an image on its side.
+_QUARTER_TURNS = (5, 6, 7, 8)
 # Only one thread at a time reads a header: warning filters apply to all threads.
 _HEADERS = Lock()
 
@@ -114,6 +116,13 @@ def _opened(image: ImageInput | BinaryIO) -> Image.Image:
 def has_colour(image: Image.Image) -> bool:
     """Whether an image may hold colours, judging by its header."""
     return image.mode not in GREY_MODES
+
+
+def turned_size(image: Image.Image) -> tuple[int, int]:
+    """The height and width of an image once it is turned as its camera says, judging by its header."""
+    # The size of a TIFF is that after the turn already; and the method that PNG has of its own decodes the whole file.
+    turned = image.format != "TIFF" and Image.Image.getexif(image).get(ExifTags.Base.Orientation) in _QUARTER_TURNS
+    return image.size if turned else (image.height, image.width)
 
 
 def plain_image(image: ImageInput, channels: int) -> Image.Image:

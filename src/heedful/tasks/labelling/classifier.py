@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from heedful.errors import UserError
 from heedful.tasks.classification import Classification
 from heedful.tasks.encoding.pipeline import DEFAULT_BATCH_SIZE, Encoder, probabilities
-from heedful.tasks.given_texts import Text, is_one, texts_or_pairs_as_list
+from heedful.tasks.given_texts import Text, is_one, refuse_pairs, texts_or_pairs_as_list
 from heedful.tasks.remarks import TextWarning
 from heedful.text.framing import Framed
 
@@ -29,7 +28,8 @@ class Classifier(Encoder):
     @property
     def takes_pairs(self) -> bool:
         """Whether it labels pairs of texts, too."""
-        return self.model.config.embedding.segments > 1
+        # Earlier versions of heedful trained models without segments on pairs.
+        return self.config.pairs_only or self.model.config.embedding.segments > 1
 
     def looked_into(self, text: Text, target: str | None) -> tuple[Framed, tuple[str, ...], Predicted | None]:
         """A text or a pair, and how it is labelled."""
@@ -50,9 +50,8 @@ class Classifier(Encoder):
     ) -> Classification | list[Classification]:
         """Label one text, or several in order; a pair is a tuple, and a blank text gets no label."""
         given = texts_or_pairs_as_list(texts)
-        if not self.takes_pairs and any(isinstance(text, tuple) for text in given):
-            number = next(number for number, text in enumerate(given, 1) if isinstance(text, tuple))
-            raise UserError(f"text {number} is a pair, but this model labels single texts: give it as one string")
+        if not self.takes_pairs:
+            refuse_pairs(given)
         framed = self.frame(given)
         filled = [index for index, text in enumerate(given) if "".join(text).strip()]
         if self.config.pairs_only:

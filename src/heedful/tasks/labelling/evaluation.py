@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -57,8 +58,8 @@ def evaluate_labels(
         answers = _answers(pipeline, examples, batch_size)
     number_of = {label: number for number, label in enumerate(labels)}
     found = np.array([number_of[label] for each in answers for label in each])
-    if remarked:
-        remark(f"{len(remarked):,} of {len(examples):,} texts: the first {remarked[0][1]}")
+    for text, count in Counter(text for _, text in dict.fromkeys(remarked)).items():
+        remark(f"{count:,} of {len(examples):,} texts: the first {text}")
     result = replace(label_evaluation(wanted, found, numbers.names), unknown=numbers.unknown)
     if is_tagger and are_entity_tags(labels):
         result = replace(result, entities=entity_evaluation([example.labels for example in examples], answers))

@@ -13,6 +13,7 @@ from heedful.model_folder import ModelConfig
 from heedful.models.encoder_only import EncoderOnly
 from heedful.prepared.folder import Expected, open_checked, spool_folder
 from heedful.prepared.progress import OnProgress
+from heedful.settings.embedding import EmbeddingConfig
 from heedful.settings.encoder_only import EncoderOnlyConfig, Head
 from heedful.tasks.card import trained_card
 from heedful.tasks.encoding.task import EncoderTask
@@ -135,12 +136,9 @@ class PreparedLabelJob(PreparedTextJob):
 
     def complete(self, settings: EncoderOnlyConfig) -> EncoderOnlyConfig:
         """The settings with the vocabulary, the labels, and segments if a text can have two parts."""
-        tokenizer, embedding = self.tokenizer, settings.embedding
-        size = settings.vocabulary_size
+        tokenizer, size = self.tokenizer, settings.vocabulary_size
         if self.starts_from is None:
             size = tokenizer.vocabulary_size
-            if self.data.train.has_pairs:
-                embedding = replace(embedding, segments=max(2, embedding.segments))
         if settings.token_dropout and tokenizer.special_tokens.mask is None:
             raise UserError(
                 "model.token_dropout needs a vocabulary with a mask token, which this one does not have: set it to 0"
@@ -148,11 +146,23 @@ class PreparedLabelJob(PreparedTextJob):
         return replace(
             settings,
             vocabulary_size=size,
-            embedding=embedding,
+            embedding=self._embedding(settings.embedding),
             head=self.kind.head,
             num_labels=len(self.data.labels),
             special_tokens=tokenizer.special_tokens,
         )
+
+    def _embedding(self, embedding: EmbeddingConfig) -> EmbeddingConfig:
+        """The settings of the embedding, with segments if a text can have two parts."""
+        start = self.starts_from
+        if not (self.data.train.has_pairs or self.data.valid.has_pairs):
+            return embedding
+        if start and start.config.model.embedding.segments == 1:
+            raise UserError(
+                f"the data holds pairs of texts, and {start.folder} takes single texts (its embedding.segments is 1): "
+                "start from another model, or write each pair as one text"
+            )
+        return replace(embedding, segments=max(2, embedding.segments))
 
     def choices(self) -> list[Choice]:
         """What is known about the data."""

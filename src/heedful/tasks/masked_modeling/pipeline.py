@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ class MaskedLanguageModel(Encoder):
         places = []
         for part in others:
             places.append(len(ids))
-            ids += [special.mask, *self._encode_after(part)]
+            ids += [special.mask, *self.tokenizer.encode_after(part)]
         ids.append(special.end)
         if len(ids) > self.model.max_length:
             raise UserError(f"the text has {len(ids)} tokens, and the model takes {self.model.max_length}")
@@ -104,13 +103,5 @@ class MaskedLanguageModel(Encoder):
 
     def _fillings(self, logits_V: np.ndarray, top: int) -> list[Filling]:
         scores = probabilities(logits_V)
-        best = np.argsort(-logits_V, kind="stable")[:top]
+        best = [token for token in np.argsort(-logits_V, kind="stable")[:top] if logits_V[token] > -np.inf]
         return [Filling(self.tokenizer.token_text(int(token)).strip(), float(scores[token])) for token in best]
-
-    def _encode_after(self, text: str) -> list[int]:
-        """The ids of text that continues after a mask: unlike a line, it does not begin as if after a space."""
-        if not text:
-            return []
-        # Encoded after a character that it cannot merge with, whose ids are then dropped.
-        carrier = "." if unicodedata.category(text[0])[0] in "LM" else "a"
-        return self.tokenizer.encode(carrier + text)[len(self.tokenizer.encode(carrier)) :]

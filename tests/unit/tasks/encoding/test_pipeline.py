@@ -40,12 +40,12 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def build(tokenizer: Tokenizer):
-    def make(head: str, positions: str = "rotary", **settings) -> Encoder:
+    def make(head: str, positions: str = "rotary", segments: int = 2, **settings) -> Encoder:
         torch.manual_seed(1)
         stack = StackConfig(num_layers=2, norm="pre", attention=AttentionConfig(num_heads=4))
         labels = LABELS if head in ("classes", "tags") else ()
         config = EncoderOnlyConfig(
-            tokenizer.vocabulary_size, 24, 61, positions, EmbeddingConfig(segments=2), stack, head=head,
+            tokenizer.vocabulary_size, 24, 61, positions, EmbeddingConfig(segments=segments), stack, head=head,
             num_labels=len(labels), special_tokens=tokenizer.special_tokens, **settings,
         )  # fmt: skip
         network = EncoderOnly(config).eval()
@@ -127,12 +127,13 @@ def test_masks_are_filled_at_their_places(build) -> None:
     (found,) = model.fill("the [MASK] dog, and", top=len(ordinary))
     assert [each.probability for each in found] == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-5)
     assert len(model.fill("[MASK], [MASK] dog [MASK]", top=2)) == 3
+    assert model.fill("the [MASK] dog, and", top=len(ordinary) + len(special.ids)) == [found]
 
 
-@pytest.mark.parametrize("rest", [" dog runs", ", dog", "s and", "", "1 dog", "\u0301 dog"])
+@pytest.mark.parametrize("rest", [" dog runs", ", dog", "s and", "", "1 dog", "\u0301 dog", "19", "\u20ac dog", "'s"])
 def test_what_follows_a_mask_is_encoded_as_within_a_text(build, rest: str) -> None:
     model = build("masked")
-    ids = model._encode_after(rest)
+    ids = model.tokenizer.encode_after(rest)
     assert model.tokenizer.decode([*model.tokenizer.encode("("), *ids]) == "(" + rest
 
 
@@ -179,3 +180,14 @@ def test_a_single_text_is_remarked_on_by_a_model_that_learned_from_pairs(build) 
         assert model.classify(texts) == plain
     assert [each.message.index for each in caught] == [0, len(texts) - 1]
     assert str(caught[0].message).startswith("text 1 is a single text, but this model learned from pairs")
+
+
+def test_pairs_are_taken_by_a_model_that_learned_from_them_without_segments(build) -> None:
+    model = build("classes", segments=0)
+    assert not model.takes_pairs
+    with pytest.raises(UserError, match="text 2 is a pair, but this model takes single texts"):
+        model.classify(["dog", ("red", "dog")])
+    model.config = replace(model.config, pairs_only=True)
+    assert model.takes_pairs
+    (logits,) = model.logits(model.frame([("red", "dog")]), 1)
+    assert model.classify(("red", "dog")).label == LABELS[logits.argmax()]

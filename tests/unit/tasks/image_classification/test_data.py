@@ -17,6 +17,7 @@ from heedful.tasks.image_classification.data import (
     typical_shape,
 )
 from heedful.tasks.image_classification.files import ImageFolder, open_images
+from heedful.tasks.image_classification.images import plain_image
 
 SHAPE = ImageShape((5, 7), 3)
 QUIET = ThrottledProgress(None)
@@ -66,6 +67,20 @@ def test_what_cannot_be_read_is_listed_and_left_out(folder: Path, tmp_path: Path
     assert [Path(each["file"]).name for each in listed] == ["notes.txt", "broken.jpg", "cut.png"]
     assert all(each["reason"] for each in listed)
     assert "unreadable 2" in data.messages[0]
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp", "tiff"])
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+def test_the_typical_shape_is_that_of_turned_photos(tmp_path: Path, kind: str, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    (tmp_path / "cat").mkdir()
+    for number in range(3):
+        Image.new("RGB", (7, 5)).save(tmp_path / "cat" / f"{number}.{kind}", exif=exif)
+    source = ImageFolder.open(str(tmp_path))
+    width, height = plain_image(next(iter(source)).image, 3).size
+    assert (height, width) == ((5, 7) if orientation < 5 else (7, 5))
+    assert typical_shape(source, QUIET, len(source)) == ImageShape((height, width), 3)
 
 
 def test_equal_images_are_on_the_same_side(folder: Path, tmp_path: Path) -> None:
