@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, weighed
 from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, learn_text, small_config
@@ -115,8 +115,14 @@ def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Ver
     ends = {kind: mean(each) for kind, each in losses.items()}
     if min(ends.values()) > counted_pairs_loss():
         return "too short to tell", words
-    better = [clearly_below(losses[kind], losses[without]) for kind in KINDS[:2] for without in KINDS[2:]]
-    return ("holds" if all(better) else "holds in part" if any(better) else "does not hold at this size"), words
+    return weighed(
+        words,
+        {
+            f"{kind} better than {without}": clearly_below(losses[kind], losses[without])
+            for kind in KINDS[:2]
+            for without in KINDS[2:]
+        },
+    )
 
 
 def measure(bench: Workbench) -> Evidence:

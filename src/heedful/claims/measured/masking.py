@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series, shown_loss
+from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series, shown_loss, weighed
 from heedful.claims.learning.text import held_out_windows, reference_text
 from heedful.claims.learning.text_trials import LENGTH, TextTrial, build, learn_text, result_of, small_config
 from heedful.claims.workbench import Workbench
@@ -62,8 +62,14 @@ def judge(future: list[float], open_future: list[float], honest: dict[str, list[
     words = "with the mask every gradient to a later input is exactly 0, without it they are not; a model without it "
     words += f"learns to copy what it should predict, and left to itself has a loss of {mean(honest['no mask']):.2f} "
     words += f"per character in place of {mean(honest['mask']):.2f}"
-    leaks = min(open_future) > 0 and mean(honest["no mask"]) > mean(honest["mask"])
-    return ("holds" if leaks else "holds in part"), words
+    return weighed(
+        words,
+        {
+            "no gradient to the future with the mask": True,
+            "gradients to the future without it": min(open_future) > 0,
+            "a model without it is worse": mean(honest["no mask"]) > mean(honest["mask"]),
+        },
+    )
 
 
 def measure(bench: Workbench) -> Evidence:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, told_parts, weighed
 from heedful.claims.learning.course import Course, learn
 from heedful.claims.workbench import Workbench
 from heedful.layers.stacks import Encoder
@@ -64,10 +64,14 @@ def judge(errors: dict[str, list[float]], accuracy: dict[str, list[float]]) -> t
     words += (
         f"{mean(accuracy['none']):.0%}, the others {min(mean(accuracy[each]) for each in with_positions):.0%} or more"
     )
-    if none > ROUNDING:
-        return "does not hold at this size", words
-    learned = all(clearly_below(accuracy["none"], accuracy[each]) for each in with_positions)
-    return ("holds" if broken > 10 * ROUNDING and learned else "holds in part"), words
+    parts = {
+        "equivariant without positions": none <= ROUNDING,
+        "not equivariant with any scheme": broken > 10 * ROUNDING,
+        "the order is learned better with every scheme": all(
+            clearly_below(accuracy["none"], accuracy[each]) for each in with_positions
+        ),
+    }
+    return weighed(words, parts) if none <= ROUNDING else ("does not hold at this size", told_parts(words, parts))
 
 
 def measure(bench: Workbench) -> Evidence:

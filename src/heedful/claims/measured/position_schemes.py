@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series, weighed
 from heedful.claims.learning.text import counted_pairs_loss, held_out_scores
 from heedful.claims.learning.text_trials import LENGTH, TextTrial, small_config, trained_model
 from heedful.claims.workbench import Workbench
@@ -34,8 +34,10 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
     """
     means = {name: [mean(column) for column in zip(*rows, strict=True)] for name, rows in losses.items()}
     sinusoidal, learned = means["sinusoidal"], means["learned"]
-    alike = abs(sinusoidal[0] / learned[0] - 1) < NEAR
-    extends = sinusoidal[1] < 1.1 * sinusoidal[0]
+    parts = {
+        "nearly identical": abs(sinusoidal[0] / learned[0] - 1) < NEAR,
+        "sinusoidal positions extend": sinusoidal[1] < 1.1 * sinusoidal[0],
+    }
     words = f"sinusoidal and learned positions end at {sinusoidal[0]:.3f} and {learned[0]:.3f}; at twice the length "
     words += "sinusoidal "
     words += f"comes to {sinusoidal[1]:.3f}, learned (interpolated) to {learned[1]:.3f}; "
@@ -43,8 +45,7 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
     words += f"at {FACTORS[-1]} times the length {best} is best with {means[best][-1]:.3f}"
     if sinusoidal[0] > counted_pairs_loss():
         return "too short to tell", words
-    held = alike + extends
-    return ("holds" if held == 2 else "holds in part" if held else "does not hold at this size"), words
+    return weighed(words, parts)
 
 
 def measure(bench: Workbench) -> Evidence:

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, weighed
 from heedful.claims.learning.clock import seconds_now
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
@@ -68,9 +68,12 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
     `loss` holds, for each scoring, the losses of all seeds at each d_k.
     """
     dot, plain, additive = (loss[name] for name in SCORINGS)
-    alike = abs(mean(dot[0]) / mean(additive[0]) - 1) < 0.03
-    behind = clearly_below(additive[-1], plain[-1]) and clearly_below(dot[-1], plain[-1])
-    cheaper = slower > 1 and larger > 1
+    parts = {
+        "alike for the least d_k": abs(mean(dot[0]) / mean(additive[0]) - 1) < 0.03,
+        "unscaled behind for the greatest": clearly_below(additive[-1], plain[-1])
+        and clearly_below(dot[-1], plain[-1]),
+        "dot product faster and smaller": slower > 1 and larger > 1,
+    }
     words = f"at the least d_k additive and scaled dot product end at {mean(additive[0]):.3f} and "
     words += f"{mean(dot[0]):.3f}; at the "
     words += (
@@ -81,8 +84,7 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
     words += "the memory"
     if mean(dot[0]) > counted_pairs_loss():
         return "too short to tell", words
-    held = sum((alike, behind, cheaper))
-    return ("holds" if held == 3 else "holds in part" if held else "does not hold at this size"), words
+    return weighed(words, parts)
 
 
 def measure(bench: Workbench) -> Evidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, bars, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, bars, clearly_below, mean, number, series, weighed
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextResult, TextTrial, small_config, tried
 from heedful.claims.workbench import Workbench
@@ -21,10 +21,13 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Four parts: losses by size; and losses (errors, for smoothing) of the plain and of the changed model."""
     means = {name: mean(found) for name, found in sizes.items()}
-    bigger = max(means[name] for name in LARGER) < means["base"] < min(means[name] for name in SMALLER)
-    dropped, smoothed = clearly_below(dropout[1], dropout[0]), clearly_below(smoothing[1], smoothing[0])
-    alike = abs(mean(learned[1]) / mean(learned[0]) - 1) < NEAR
-    parts = [
+    parts = {
+        "bigger is better": max(means[name] for name in LARGER) < means["base"] < min(means[name] for name in SMALLER),
+        "dropout helps": clearly_below(dropout[1], dropout[0]),
+        "label smoothing helps": clearly_below(smoothing[1], smoothing[0]),
+        "learned positions are alike": abs(mean(learned[1]) / mean(learned[0]) - 1) < NEAR,
+    }
+    told = [
         f"larger models come to {_range(means, LARGER)}, the base to {means['base']:.3f}, smaller ones to "
         f"{_range(means, SMALLER)}",
         f"with little data dropout changes the loss from {mean(dropout[0]):.3f} to {mean(dropout[1]):.3f}",
@@ -33,9 +36,8 @@ def judge(
         f"learned positions come to {mean(learned[1]):.3f} in place of {mean(learned[0]):.3f}",
     ]
     if min(means.values()) > counted_pairs_loss():
-        return "too short to tell", "; ".join(parts)
-    held = bigger + dropped + smoothed + alike
-    return ("holds" if held == 4 else "holds in part" if held else "does not hold at this size"), "; ".join(parts)
+        return "too short to tell", "; ".join(told)
+    return weighed("; ".join(told), parts)
 
 
 def measure(bench: Workbench) -> Evidence:
