@@ -4,7 +4,7 @@ import pytest
 
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
-from heedful.claims.measured import variance
+from heedful.claims.measured import long_range, variance
 from heedful.claims.workbench import Shelf, Workbench
 
 
@@ -22,6 +22,15 @@ def test_a_verdict_names_its_parts(parts: dict[str, bool], verdict: str, words: 
 
 def test_a_law_that_fails_in_a_trained_model_is_named() -> None:
     assert variance.judge(1.0, [1.0], [9.0])[1].endswith("; not found: so do a trained model's")
+
+
+def test_recurrent_models_that_recall_nothing_are_not_compared() -> None:
+    falls = {"Transformer": 3.0, "LSTM": 1e20, "GRU": 1e60}
+    reaches = {"Transformer": 64, "LSTM": 32, "GRU": 16}
+    assert long_range.judge(reaches, falls)[0] == "holds"
+    assert long_range.judge({**reaches, "GRU": 0}, falls)[0] == "too short to tell"
+    assert long_range.judge({**reaches, "LSTM": 64}, falls)[0] == "holds in part"
+    assert long_range.judge({**reaches, "Transformer": 0}, {**falls, "LSTM": 2.0})[0] == "does not hold at this size"
 
 
 def test_a_model_of_each_seed_is_looked_into(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
