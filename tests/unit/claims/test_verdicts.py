@@ -4,8 +4,9 @@ import pytest
 
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
-from heedful.claims.measured import long_range, variance
+from heedful.claims.measured import heads, long_range, scorings, variance
 from heedful.claims.workbench import Shelf, Workbench
+from heedful.settings.attention import AttentionConfig
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,11 @@ def test_recurrent_models_that_recall_nothing_are_not_compared() -> None:
     assert long_range.judge({**reaches, "GRU": 0}, falls)[0] == "too short to tell"
     assert long_range.judge({**reaches, "LSTM": 64}, falls)[0] == "holds in part"
     assert long_range.judge({**reaches, "Transformer": 0}, {**falls, "LSTM": 2.0})[0] == "does not hold at this size"
+
+
+def test_positions_take_no_part_of_narrow_keys() -> None:
+    for config in (scorings.model_with(scorings.SCORINGS["additive"], 4), heads.model_with(AttentionConfig(32))):
+        assert config.positions == "sinusoidal" and config.embedding.scaled
 
 
 def test_a_model_of_each_seed_is_looked_into(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
