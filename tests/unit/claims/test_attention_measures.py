@@ -146,6 +146,17 @@ def test_gradients_of_residual_stacks_stay_and_those_of_plain_ones_vanish() -> N
     assert depth.shown_size(math.nan) == depth.shown_size(math.inf) == depth.LARGEST
 
 
+def test_what_is_never_normalised_begins_as_quietly_as_before_a_norm() -> None:
+    for new in (depth.new_stack, depth.new_model):
+        pre, alone = (new(kind, 3, 1) for kind in ("pre-norm", "residual, no norm"))
+        for one, other in zip(pre.blocks, alone.blocks, strict=True):
+            for first, second in zip(one.added_by, other.added_by, strict=True):
+                assert torch.equal(first.weight, second.weight)
+    # Embeddings begin with a variance of 1.
+    ids = torch.arange(96)[None]
+    assert float(alone.embedding(ids, torch.arange(96)).detach().std()) == pytest.approx(1.0, rel=0.05)
+
+
 def test_residuals_can_be_taken_away() -> None:
     stack = Encoder(16, StackConfig(1, "post", 0.0, AttentionConfig(2)), "none", 7)
     depth.change_residuals(stack, "neither", 16)
