@@ -4,7 +4,7 @@ import pytest
 
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
-from heedful.claims.measured import heads, long_range, scorings, variance
+from heedful.claims.measured import heads, long_range, scorings, tokens, variance
 from heedful.claims.workbench import Shelf, Workbench
 from heedful.settings.attention import AttentionConfig
 
@@ -37,6 +37,16 @@ def test_recurrent_models_that_recall_nothing_are_not_compared() -> None:
 def test_positions_take_no_part_of_narrow_keys() -> None:
     for config in (scorings.model_with(scorings.SCORINGS["additive"], 4), heads.model_with(AttentionConfig(32))):
         assert config.positions == "sinusoidal" and config.embedding.scaled
+
+
+def test_patches_must_cost_and_tell_more_at_each_halving_and_in_each_run() -> None:
+    right = {"words": [0.8, 0.9], "pixels": [0.9, 0.95]}
+    dear, flat = {1: [9.0], 2: [3.0], 4: [2.0]}, {1: [9.0], 2: [3.0], 4: [4.0]}
+    better, unclear = {1: [0.9, 0.95], 2: [0.5, 0.5], 4: [0.7, 0.8]}, {1: [0.9, 0.95], 2: [0.5, 0.5], 4: [0.7, 0.92]}
+    assert tokens.judge(right, better, dear)[0] == "holds"
+    assert tokens.judge(right, unclear, dear)[0] == tokens.judge(right, better, flat)[0] == "holds in part"
+    assert tokens.judge(right, unclear, flat)[0] == "does not hold at this size"
+    assert tokens.judge({**right, "words": [0.2, 0.4]}, better, dear)[0] == "too short to tell"
 
 
 def test_a_model_of_each_seed_is_looked_into(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
