@@ -1,10 +1,13 @@
 """The rules of the verdicts: which parts of a claim were found, and what it takes to say that it holds."""
 
 import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
 
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
-from heedful.claims.measured import heads, long_range, scorings, tokens, variance
+from heedful.claims.measured import feed_forward, heads, long_range, position_schemes, scorings, tokens, variance
 from heedful.claims.workbench import Shelf, Workbench
 from heedful.settings.attention import AttentionConfig
 
@@ -47,6 +50,41 @@ def test_patches_must_cost_and_tell_more_at_each_halving_and_in_each_run() -> No
     assert tokens.judge(right, unclear, dear)[0] == tokens.judge(right, better, flat)[0] == "holds in part"
     assert tokens.judge(right, unclear, flat)[0] == "does not hold at this size"
     assert tokens.judge({**right, "words": [0.2, 0.4]}, better, dear)[0] == "too short to tell"
+
+
+def test_a_doubling_of_the_inner_width_is_compared_with_a_doubling() -> None:
+    losses = {1: [2.5, 2.4], 2: [2.2, 2.1], 4: [2.0, 1.9], 8: [1.9, 1.8]}
+    assert feed_forward.judge([0.0], 1, losses)[0] == "holds"
+    # From 1d to 4d it gains more than from 4d to 8d, but not from 2d to 4d.
+    verdict, words = feed_forward.judge([0.0], 1, {**losses, 8: [1.7, 1.6]})
+    assert verdict == "holds in part" and words.endswith("not found: 8d gains less over 4d than 4d over 2d")
+    assert feed_forward.judge([0.0], 2, losses)[0] == "does not hold at this size"
+
+
+@pytest.mark.parametrize("factor", [1, 2, 4])
+def test_only_what_lies_beyond_the_trained_length_counts_of_longer_texts(factor: int) -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Place(nn.Module):
+        """Predicts by the place of a character in its window alone, and keeps what it was asked for."""
+
+        def forward(self, ids_NT: torch.Tensor) -> torch.Tensor:
+            seen.extend((int(row[0]), ids_NT.shape[1]) for row in ids_NT)
+            places = torch.arange(ids_NT.shape[1])
+            return F.one_hot(places % 29, 29).float().expand(len(ids_NT), -1, -1)
+
+    length = 7
+    ids_BX = torch.arange(4 * length + 1).repeat(3, 1)
+    logp = F.one_hot(torch.arange(29), 29).float().log_softmax(-1)
+    # The targets are all that follow the first 7, each at its place in a window that begins `back` before it.
+    back = {1: 0, 2: length, 4: None}[factor]
+    expected = []
+    for target in range(length, 4 * length):
+        place = target if back is None else target % length + back
+        expected.append(-float(logp[place, target + 1]))
+    found = position_schemes.loss_beyond(Place(), ids_BX, length, factor)
+    assert found == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    assert {asked for _, asked in seen} == {factor * length}
 
 
 def test_a_model_of_each_seed_is_looked_into(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
