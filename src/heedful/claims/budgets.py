@@ -19,11 +19,11 @@ BUDGETS: dict[str, tuple[int | None, int]] = {
     "head-roles": (20, 200),
     "masking": (20, 200),
     "depth": (None, 500),
-    "feed-forward": (20, 400),
+    "feed-forward": (40, 400),
     "embeddings": (20, 300),
     "local-attention": (20, 500),
     "batches": (20, 300),
     "families": (20, 300),
     "objectives": (None, 500),
-    "tokens": (30, 500),
+    "tokens": (50, 500),
 }

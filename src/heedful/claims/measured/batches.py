@@ -13,7 +13,7 @@ from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mea
 from heedful.claims.learning.course import Course, learn
 from heedful.claims.learning.little_language import Sentence, batch_of, draw_sentences
 from heedful.claims.learning.text_trials import TextTrial, build, learn_text, small_config
-from heedful.claims.learning.translators import translation_loss, translation_scores, translator_config
+from heedful.claims.learning.translators import RATE, translation_loss, translation_scores, translator_config
 from heedful.claims.workbench import Workbench
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.prepared.batches import BucketedBatches
@@ -61,7 +61,7 @@ def run(way: str, tokens: int, seed: int, seconds: float) -> dict[str, Any]:
         read.append(sum(len(each.source) + len(each.target) + 2 for each in chosen))
         return translation_loss(model, batch_of(chosen))
 
-    learned = learn(model, loss, Course(100_000, 0.003, seconds=seconds))
+    learned = learn(model, loss, Course(100_000, RATE, seconds=seconds))
     unseen = batch_of(draw_sentences(150, (0, 7), MOST_CLAUSES))
     return {
         "speed": sum(read[: len(learned.seconds)]) / learned.seconds[-1],
@@ -105,7 +105,8 @@ def measure(bench: Workbench) -> Evidence:
     return Evidence(
         f"{CORPUS:,} sentences of a little language, 6 to {max(a for a, _ in lengths)} words; 2+2-layer translators, "
         "batches of "
-        f"1,200 tokens, {seconds:g} seconds each; a 2-layer model of characters with 1,024 characters per step in "
+        f"1,200 tokens, {seconds:g} seconds each at a rate of {RATE:g}; a 2-layer model of characters with 1,024 "
+        "characters per step in "
         "rows of "
         f"{', '.join(map(str, text_lengths))}",
         verdict,

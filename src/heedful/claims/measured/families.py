@@ -29,7 +29,7 @@ MEANT = {"classify": "encoder-only", "continue": "decoder-only", "reverse": "enc
 TOKENS, LENGTH, PERIOD, CLASSES = 8, 10, 3, 3
 # Ids after those of the tokens: one begins a row, one hides a token, one ends a question.
 CLASS, MASK, SEPARATOR = TOKENS, TOKENS + 1, TOKENS + 2
-VOCABULARY, WIDTH, ROWS, POSITIONS = TOKENS + 3, 48, 32, "sinusoidal"
+VOCABULARY, WIDTH, ROWS, RATE, POSITIONS = TOKENS + 3, 48, 32, 0.003, "sinusoidal"
 
 
 def draw(task: str, rows: int, seed: tuple[int, int]) -> tuple[Tensor, Tensor]:
@@ -100,7 +100,7 @@ def train_and_score(
         ids_BT, answer_BA = draw(task, ROWS, (seed, step + 1))
         return F.cross_entropy(ask(model, ids_BT, answer_BA).flatten(0, 1), answer_BA.flatten())
 
-    learn(model, loss, Course(steps, 0.003))
+    learn(model, loss, Course(steps, RATE))
     with torch.no_grad():
         ids_BT, answer_BA = draw(task, 400, (seed, 0))
         return float((ask(model, ids_BT, answer_BA).argmax(-1) == answer_BA).float().mean())
@@ -144,7 +144,8 @@ def measure(bench: Workbench) -> Evidence:
     means = {family: {task: mean(found) for task, found in tasks.items()} for family, tasks in right.items()}
     verdict, words = judge(means, {name: mean(found) for name, found in wrong.items()})
     return Evidence(
-        f"2 blocks of width {WIDTH} (2 and 2 for the encoder-decoder), {steps} steps each: the commonest of three "
+        f"2 blocks of width {WIDTH} (2 and 2 for the encoder-decoder), {steps} steps each at a rate of {RATE:g}: the "
+        "commonest of three "
         "tokens, the "
         f"next token of a repeated pattern, a reversed row of {LENGTH}; a causal encoder whose class token comes "
         "first; a decoder "

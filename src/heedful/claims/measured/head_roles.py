@@ -13,6 +13,7 @@ from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, seri
 from heedful.claims.learning.little_language import COMMA, END, PADDING, STOP, PairBatch
 from heedful.claims.learning.observed import weights_of_layers
 from heedful.claims.learning.translators import (
+    RATE,
     TranslationTrial,
     held_out_pairs,
     trained_translator,
@@ -124,7 +125,8 @@ def measure(bench: Workbench) -> Evidence:
     lines = tuple(series(share, range(len(first)), [[row[share] for row in first]]) for share in shares)
     lost = series("loss added", range(len(first)), [[row["lost"] for row in first]])
     return Evidence(
-        f"2+2-layer translators of a little language whose alignments are known, 4 heads, {steps} steps; in the "
+        f"2+2-layer translators of a little language whose alignments are known, 4 heads, {steps} steps at a rate of "
+        f"{RATE:g}; in the "
         "charts e, d "
         "and c are heads of the encoder, the decoder and between them, by layer and head, of the first seed",
         verdict,

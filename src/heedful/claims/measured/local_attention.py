@@ -12,7 +12,7 @@ from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, seri
 from heedful.claims.learning.blocked_attention import attend_in_blocks
 from heedful.claims.learning.course import Course, learn
 from heedful.claims.learning.text import counted_pairs_loss, held_out_scores
-from heedful.claims.learning.text_trials import TextTrial, build, learn_text, small_config
+from heedful.claims.learning.text_trials import RATE, TextTrial, build, learn_text, small_config
 from heedful.claims.measured.complexity import seconds_at
 from heedful.claims.measured.long_range import VOCABULARY, recall_rows
 from heedful.claims.workbench import Workbench
@@ -22,7 +22,7 @@ from heedful.settings.attention import AttentionConfig
 from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.settings.stack import StackConfig
 
-LENGTH, DISTANCE, TIMED_WINDOW = 128, 32, 32
+LENGTH, DISTANCE, TIMED_WINDOW, RECALL_RATE = 128, 32, 32, 0.003
 
 
 def set_window(model: DecoderOnly, window: int | None) -> DecoderOnly:
@@ -42,7 +42,7 @@ def recalled(window: int | None, seed: int, steps: int) -> float:
         ids_BT, answers_B = recall_rows(DISTANCE, 16, (seed, step + 1))
         return F.cross_entropy(model(ids_BT)[:, -1], answers_B)
 
-    learn(model, loss, Course(steps, 0.003))
+    learn(model, loss, Course(steps, RECALL_RATE))
     with torch.no_grad():
         ids_BT, answers_B = recall_rows(DISTANCE, 200, (0, DISTANCE))
         return float((model(ids_BT)[:, -1].argmax(-1) == answers_B).float().mean())
@@ -94,9 +94,10 @@ def measure(bench: Workbench) -> Evidence:
     faster = times["full"][-1] / times["window, in blocks"][-1]
     verdict, words = judge(losses, {window: mean(found) for window, found in recall.items()}, faster)
     return Evidence(
-        f"2-layer models of characters on windows of {LENGTH} for {steps} steps, all layers held to a window; recall "
-        "over "
-        f"{DISTANCE} tokens, {recall_steps} steps; a layer of width 64 with a window of {TIMED_WINDOW}, forward and "
+        f"2-layer models of characters on windows of {LENGTH} for {steps} steps at a rate of {RATE:g}, all layers "
+        "held to "
+        f"a window; recall over {DISTANCE} tokens, {recall_steps} steps at a rate of {RECALL_RATE:g}; a layer of "
+        f"width 64 with a window of {TIMED_WINDOW}, forward and "
         "backward",
         verdict,
         words,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.claims.evidence import Evidence, Verdict, bars, mean, number, series, shown_loss, weighed
 from heedful.claims.learning.text import held_out_windows, reference_text
-from heedful.claims.learning.text_trials import LENGTH, TextTrial, build, learn_text, result_of, small_config
+from heedful.claims.learning.text_trials import LENGTH, RATE, TextTrial, build, learn_text, result_of, small_config
 from heedful.claims.workbench import Workbench
 from heedful.layers.stacks import Encoder
 from heedful.models.decoder_only import DecoderOnly
@@ -93,7 +93,7 @@ def measure(bench: Workbench) -> Evidence:
     return Evidence(
         f"3-layer stacks of 13 positions, {len(SCHEMES)} position schemes, 3 seeds: the gradient of each output to "
         "each "
-        f"later input; 2-layer models of characters, {steps} steps, with and without the mask",
+        f"later input; 2-layer models of characters, {steps} steps at a rate of {RATE:g}, with and without the mask",
         verdict,
         words,
         (

@@ -22,6 +22,7 @@ from heedful.settings.stack import StackConfig
 from heedful.settings.vision import VisionConfig
 
 SIZE, PATCH, DOT = 16, 4, 3
+RATE, TUNING_RATE = 0.003, 0.001
 FACTORS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 WAYS = ("interpolated", "cropped or tiled", "interpolated, then fine-tuned")
 
@@ -89,11 +90,12 @@ def measure(bench: Workbench) -> Evidence:
     verdict, words = judge(means)
     chosen = [place for place, factor in enumerate(FACTORS) if factor in (0.5, 1.0, 2.0)]
     return Evidence(
-        f"a 2-layer ViT with patches of {PATCH}, trained on images of {SIZE} x {SIZE} for {steps} steps to tell "
-        "which quarter of the image holds a dot, which is as large in pixels at every size, so that only positions are "
+        f"a 2-layer ViT with patches of {PATCH}, trained on images of {SIZE} x {SIZE} for {steps} steps at a rate of "
+        f"{RATE:g} to tell which quarter of the image holds a dot, which is as large in pixels at every size, so "
+        "that only positions are "
         "put to the test; "
         f"read at {int(FACTORS[0] * SIZE)} to {int(FACTORS[-1] * SIZE)}; fine-tuning takes "
-        f"{steps // 10} steps",
+        f"{steps // 10} steps at a rate of {TUNING_RATE:g}",
         verdict,
         words,
         tuple(
@@ -117,7 +119,7 @@ def _run(bench: Workbench, seed: int, steps: int) -> dict[str, Any]:
     torch.manual_seed(seed)
     stack = StackConfig(2, "pre", 0.0, AttentionConfig(4), FeedForwardConfig(128, "gelu"), norm_epsilon=1e-6)
     model = Vision(VisionConfig((SIZE, SIZE), (PATCH, PATCH), 1, 4, 48, "class_token", stack=stack))
-    train_on(model, SIZE, seed, Course(steps, 0.003))
+    train_on(model, SIZE, seed, Course(steps, RATE))
     found: dict[str, list[float]] = {way: [] for way in WAYS}
     for factor in FACTORS:
         size = round(factor * SIZE)
@@ -126,6 +128,6 @@ def _run(bench: Workbench, seed: int, steps: int) -> dict[str, Any]:
         control.positions.table = nn.Parameter(cropped_or_tiled(model.positions.table.detach(), (size // PATCH,) * 2))
         found[WAYS[1]].append(accuracy(control, size))
         tuned = copy.deepcopy(model)
-        train_on(tuned, size, seed + 100, Course(steps // 10, 0.001))
+        train_on(tuned, size, seed + 100, Course(steps // 10, TUNING_RATE))
         found[WAYS[2]].append(accuracy(tuned, size))
     return found

@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, mean, number, series, told_parts, weighed
 from heedful.claims.learning.observed import queries_and_keys
 from heedful.claims.learning.text import held_out_windows
-from heedful.claims.learning.text_trials import LENGTH, common_trial, trained_model
+from heedful.claims.learning.text_trials import LENGTH, RATE, common_trial, trained_model
 from heedful.claims.workbench import Workbench
 from heedful.models.decoder_only import DecoderOnly
 
@@ -64,7 +64,7 @@ def measure(bench: Workbench) -> Evidence:
     lines += [series("of their components at unit variance", heads, independent)]
     return Evidence(
         f"{samples:,} pairs of normal vectors for each d_k from 4 to 1024, 3 seeds; 2-layer models of characters with "
-        f"d_k {WIDTHS[2]}, {len(bench.seeds)} of them, all their heads on held-out text",
+        f"d_k {WIDTHS[2]}, trained at a rate of {RATE:g}, {len(bench.seeds)} of them, all their heads on held-out text",
         verdict,
         words,
         (
