@@ -13,7 +13,7 @@ BUDGETS: dict[str, tuple[int | None, int]] = {
     "resolution": (20, 200),
     "long-range": (20, 1100),
     "complexity": (20, 120),
-    "parallel-training": (20, 300),
+    "parallel-training": (40, 300),
     "heads": (None, 700),
     "sizes": (None, 1200),
     "head-roles": (20, 200),

@@ -7,7 +7,16 @@ from torch import nn
 
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
-from heedful.claims.measured import feed_forward, heads, long_range, position_schemes, scorings, tokens, variance
+from heedful.claims.measured import (
+    feed_forward,
+    heads,
+    long_range,
+    parallel_training,
+    position_schemes,
+    scorings,
+    tokens,
+    variance,
+)
 from heedful.claims.workbench import Shelf, Workbench
 from heedful.settings.attention import AttentionConfig
 
@@ -59,6 +68,23 @@ def test_a_doubling_of_the_inner_width_is_compared_with_a_doubling() -> None:
     verdict, words = feed_forward.judge([0.0], 1, {**losses, 8: [1.7, 1.6]})
     assert verdict == "holds in part" and words.endswith("not found: 8d gains less over 4d than 4d over 2d")
     assert feed_forward.judge([0.0], 2, losses)[0] == "does not hold at this size"
+
+
+def test_a_transformer_that_has_not_learned_pairs_is_not_compared() -> None:
+    speed = {"Transformer": [9.0, 8.0], "LSTM": [3.0, 2.0], "GRU": [4.0, 3.0]}
+    loss = {"Transformer": [2.0, 2.1], "LSTM": [2.3, 2.2], "GRU": [2.4, 2.2]}
+    steps = dict.fromkeys(parallel_training.KINDS, 2.0)
+    assert parallel_training.judge(speed, loss, steps)[0] == "holds"
+    # One run of a recurrent model is as good as the Transformer's.
+    assert parallel_training.judge(speed, {**loss, "GRU": [2.4, 2.05]}, steps)[0] == "holds in part"
+    assert parallel_training.judge(speed, {**loss, "Transformer": [3.0, 3.0]}, steps)[0] == "too short to tell"
+
+
+def test_models_that_train_in_parallel_or_not_are_about_as_large() -> None:
+    trial = parallel_training.trial_of(1, 3, 0.004)
+    models = [parallel_training.new_model(kind, trial) for kind in parallel_training.KINDS]
+    first, *others = (sum(each.numel() for each in model.parameters()) for model in models)
+    assert others == pytest.approx([first, first], rel=0.03)
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4])
