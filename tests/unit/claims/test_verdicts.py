@@ -8,8 +8,12 @@ from torch import nn
 from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
 from heedful.claims.measured import (
+    batches,
+    embeddings,
+    families,
     feed_forward,
     heads,
+    local_attention,
     long_range,
     parallel_training,
     position_schemes,
@@ -85,6 +89,46 @@ def test_models_that_train_in_parallel_or_not_are_about_as_large() -> None:
     models = [parallel_training.new_model(kind, trial) for kind in parallel_training.KINDS]
     first, *others = (sum(each.numel() for each in model.parameters()) for model in models)
     assert others == pytest.approx([first, first], rel=0.03)
+
+
+def test_embeddings_are_judged_by_quality_alone() -> None:
+    right = {way: [0.9, 0.8] for way in embeddings.WAYS}
+    losses = {way: [0.3, 0.2] for way in embeddings.WAYS} | {"not scaled, shared": [0.5, 0.4]}
+    assert embeddings.judge(0.05, 1.4, losses, right, 0.1)[0] == "holds"
+    worse = losses | {"not scaled, shared": [0.5, 0.1], "scaled, not shared": [0.2, 0.2]}
+    assert embeddings.judge(0.05, 1.4, worse, right, 0.1)[0] == "does not hold at this size"
+    assert embeddings.judge(0.05, 1.4, losses, right | {"scaled, shared": [0.4]}, 0.1)[0] == "too short to tell"
+
+
+def test_less_padding_alone_is_not_enough_for_batches() -> None:
+    plain, bucketed = batches.WAYS
+    padding = {plain: 0.4, bucketed: 0.1}
+    speed, loss = {plain: [4.0, 5.0], bucketed: [6.0, 7.0]}, {plain: [0.5, 0.4], bucketed: [0.3, 0.2]}
+    assert batches.judge(padding, speed, loss)[0] == "holds"
+    alike = {plain: [4.0, 5.0], bucketed: [4.5, 7.0]}, {plain: [0.5, 0.4], bucketed: [0.3, 0.45]}
+    assert batches.judge(padding, *alike)[0] == "does not hold at this size"
+
+
+def test_one_window_is_judged_and_a_path_of_two_steps_must_be_learned() -> None:
+    losses, recall = {2: [3.0], 16: [2.1], 32: [2.01], 128: [2.0]}, {4: 0.1, 16: 0.1, 17: 0.8, 33: 1.0}
+    assert local_attention.judge(losses, recall, 3.0)[0] == "holds"
+    assert local_attention.judge({**losses, 16: [2.0], 32: [2.1]}, recall, 3.0)[0] == "holds in part"
+    assert local_attention.judge({**losses, 32: [2.1]}, {**recall, 17: 0.3}, 0.9)[0] == "does not hold at this size"
+    assert local_attention.judge(losses, {**recall, 33: 0.7}, 3.0)[0] == "too short to tell"
+
+
+def test_a_family_must_be_clearly_best_somewhere() -> None:
+    alike = {family: {task: [0.97, 0.98] for task in families.TASKS} for family in families.FAMILIES}
+    wrong = {"one": 0.3}
+    verdict, words = families.judge(alike, wrong)
+    assert verdict == "holds in part" and "all families do alike in: classify, continue, reverse" in words
+    clear = {family: {**tasks, "reverse": [0.6, 0.7]} for family, tasks in alike.items()}
+    clear["encoder-decoder"]["reverse"] = [0.99, 0.98]
+    assert families.judge(clear, wrong)[0] == "holds"
+    other = {family: {task: [0.9, 0.9] for task in families.TASKS} for family in families.FAMILIES}
+    for task, family in {"classify": "decoder-only", "continue": "encoder-only", "reverse": "encoder-only"}.items():
+        other[family] = {**other[family], task: [0.99, 0.98]}
+    assert families.judge(other, wrong)[0] == "does not hold at this size"
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4])
