@@ -9,14 +9,17 @@ from heedful.claims.evidence import weighed
 from heedful.claims.learning.text_trials import TextTrial, small_config
 from heedful.claims.measured import (
     batches,
+    complexity,
     embeddings,
     families,
     feed_forward,
     heads,
     local_attention,
     long_range,
+    objectives,
     parallel_training,
     position_schemes,
+    resolution,
     scorings,
     tokens,
     variance,
@@ -129,6 +132,35 @@ def test_a_family_must_be_clearly_best_somewhere() -> None:
     for task, family in {"classify": "decoder-only", "continue": "encoder-only", "reverse": "encoder-only"}.items():
         other[family] = {**other[family], task: [0.99, 0.98]}
     assert families.judge(other, wrong)[0] == "does not hold at this size"
+
+
+def test_objectives_are_compared_run_by_run_once_they_have_learned_pairs() -> None:
+    found = {
+        "GPT": {"at the end": [2.0, 1.9], "in the middle": [2.1, 2.0]},
+        "BERT": {"at the end": [2.6, 2.5], "in the middle": [1.8, 1.7]},
+        "XLNet": {"at the end": [2.2, 2.3], "in the middle": [1.9, 1.8]},
+    }
+    assert objectives.judge(found)[0] == "holds"
+    close = {**found, "XLNet": {"at the end": [2.0, 2.3], "in the middle": [1.9, 1.8]}}
+    verdict, words = objectives.judge(close)
+    assert verdict == "holds in part" and words.endswith("not found: GPT best at the end")
+    poor = {**found, "BERT": {"at the end": [3.0, 3.0], "in the middle": [2.9, 2.9]}}
+    assert objectives.judge(poor)[0] == "too short to tell"
+
+
+def test_positions_that_collapse_when_interpolated_do_not_hold() -> None:
+    def found(interpolated: float, control: float) -> dict[str, list[float]]:
+        rows = zip(resolution.WAYS, (interpolated, control, 0.9), strict=True)
+        return {way: [0.9 if factor == 1 else share for factor in resolution.FACTORS] for way, share in rows}
+
+    assert resolution.judge(found(0.8, 0.4))[0] == "holds"
+    assert resolution.judge(found(0.6, 0.4))[0] == "holds in part"
+    assert resolution.judge(found(0.44, 0.25))[0] == "does not hold at this size"
+    assert resolution.judge(found(0.5, 0.6))[0] == "does not hold at this size"
+
+
+def test_what_slows_a_convolution_down_too_is_no_waiting_of_steps() -> None:
+    assert complexity.relative_spread({"LSTM": [2.0, 3.0, 8.0], "convolution": [1.0, 1.0, 2.0]}) == 2.0
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4])
