@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from heedful.claims.evidence import weighed
+from heedful.claims.learning.little_language import batch_of, draw_sentences
 from heedful.claims.learning.text_trials import TextTrial, small_config
 from heedful.claims.measured import (
     batches,
@@ -13,6 +14,7 @@ from heedful.claims.measured import (
     embeddings,
     families,
     feed_forward,
+    head_roles,
     heads,
     local_attention,
     long_range,
@@ -161,6 +163,21 @@ def test_positions_that_collapse_when_interpolated_do_not_hold() -> None:
 
 def test_what_slows_a_convolution_down_too_is_no_waiting_of_steps() -> None:
     assert complexity.relative_spread({"LSTM": [2.0, 3.0, 8.0], "convolution": [1.0, 1.0, 2.0]}) == 2.0
+
+
+def test_two_roles_are_different_tasks_whatever_is_lost_without_a_head() -> None:
+    found = ["positional", "aligns words", "none of these"]
+    assert head_roles.judge(found, [0.1, 0.1, 0.1], 0.9)[0] == "holds"
+    assert head_roles.judge(["positional", "none of these"], [0.0, 9.0], 0.9)[0] == "holds in part"
+    assert head_roles.judge(["none of these"], [0.0], 0.9)[0] == "does not hold at this size"
+
+
+def test_the_start_is_a_delimiter_for_heads_of_the_decoder() -> None:
+    batch = batch_of(draw_sentences(3, (1,)))
+    T = batch.input_BT.shape[1]
+    weights_BTS = torch.zeros(3, T, T)
+    weights_BTS[:, :, 0] = 1.0
+    assert head_roles.role_of(weights_BTS, batch, "decoder").delimiters == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4])
