@@ -36,7 +36,7 @@ def sampled_norms(width: int, seed: int, rows: int = 400) -> tuple[float, float]
 
 
 def judge(plain: list[float], scaled: list[float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """Two parts: the unscaled Jacobian vanishes with d_k, which must be so, and training suffers from it."""
+    """Two parts: the unscaled Jacobian vanishes with d_k, or it does not hold; and training suffers from it."""
     fall = plain[0] / max(plain[-1], 1e-12)
     steady = max(scaled) / min(scaled)
     words = f"from d_k {WIDTHS[0]} to {WIDTHS[-1]} the Jacobian's norm falls {fall:,.0f}-fold without the factor and "
