@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,6 +102,21 @@ def mean(values: Sequence[float]) -> float:
 def clearly_below(these: Sequence[float], those: Sequence[float]) -> bool:
     """Whether every run of the first kind is below every run of the second."""
     return max(these) < min(those)
+
+
+def weighed(words: str, parts: Mapping[str, bool]) -> tuple[Verdict, str]:
+    """The verdict by whether all, some or none of a claim's parts were found, and the words with which parts were."""
+    held = sum(parts.values())
+    verdict: Verdict = "holds" if held == len(parts) else "holds in part" if held else "does not hold at this size"
+    return verdict, told_parts(words, parts)
+
+
+def told_parts(words: str, parts: Mapping[str, bool]) -> str:
+    """The words, and the names of the parts of a claim that were found and of those that were not."""
+    for title, wanted in (("found", True), ("not found", False)):
+        names = [name for name, held in parts.items() if held == wanted]
+        words += f"; {title}: {', '.join(names)}" if names else ""
+    return words
 
 
 def fitted_power(x: Sequence[float], y: Sequence[float]) -> float:

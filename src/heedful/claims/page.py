@@ -52,6 +52,8 @@ def _about(rows: list[Row], quick: bool) -> str:
     minutes = f"{spent / 60:.0f} minutes" if spent >= 120 else f"{spent:.0f} seconds"
     how = "quickly, from one seed where models are trained" if quick else "from three seeds where models are trained"
     words = f"{len(measured)} of {len(rows)} claims were measured on this machine, {how}, in {minutes}."
+    if quick:
+        words += " One seed has no spread: where trained models differ by little, that may be chance."
     others = [row for row in rows if row.origin == "committed"]
     if others:
         words += f" {len(others)} show the result of the full run that comes with heedful's source code, labelled so."

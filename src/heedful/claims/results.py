@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 from heedful.claims.claim import PACKAGE, Claim
@@ -55,6 +56,34 @@ def kept_result(path: Path, made_by: str) -> Result | None:
     except UserError:  # from another version, or damaged: measured again
         return None
     return found if found.made_by == made_by else None
+
+
+class TimeSpent:
+    """The seconds that a measurement takes; they are kept on the way, so that those of a stopped run count too.
+
+    What was stopped in the middle is done again, so only what had been finished counts.
+    """
+
+    def __init__(self, path: Path, made_by: str) -> None:
+        self.path, self.made_by, self.before = path, made_by, 0.0
+        if path.is_file():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            self.before = kept["seconds"] if kept["made_by"] == made_by else 0.0
+        self.began = perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Those of this run, and those of stopped runs of the same code before it."""
+        return self.before + perf_counter() - self.began
+
+    def keep(self) -> None:
+        """Write them down: a part begins, so those before it are finished."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(self.path, json.dumps({"made_by": self.made_by, "seconds": self.seconds}))
+
+    def forget(self) -> None:
+        """The measurement has a result, which holds its seconds."""
+        self.path.unlink(missing_ok=True)
 
 
 def seconds_spent(rows: list[Row]) -> float:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from heedful.claims.budgets import BUDGETS, QUICK_SECONDS
 from heedful.claims.claim import Claim
-from heedful.claims.results import Result, Row, committed_results, kept_result, save_result
+from heedful.claims.results import Result, Row, TimeSpent, committed_results, kept_result, save_result
 from heedful.claims.table import CLAIMS
 from heedful.claims.workbench import fingerprint, workbench
 from heedful.config import nearest
@@ -57,8 +57,10 @@ def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: Cla
             row = Row(claim, "committed" if result else "absent", result)
         else:
             if result is None:
-                result, reused = _measured(claim, quick, folder, observer), False
+                spent = TimeSpent(path.with_suffix(".seconds"), fingerprint(claim, quick))
+                result, reused = _measured(claim, quick, folder, observer, spent), False
                 save_result(path, result)
+                spent.forget()
             row = Row(claim, "measured", result)
         rows.append(row)
         observer.ends(row, reused)
@@ -71,16 +73,18 @@ def _too_long(claim: Claim, committed: Mapping[str, Result], left: float) -> boo
     return seconds is None or (seconds > left and claim.name in committed)
 
 
-def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver) -> Result:
-    made_by = fingerprint(claim, quick)
+def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver, spent: TimeSpent) -> Result:
     import torch
 
+    def tell(text: str) -> None:
+        spent.keep()
+        observer.working(text)
+
     with _all_cores():
-        began = time.perf_counter()
         measure = importlib.import_module(claim.module).measure
-        evidence = measure(workbench(claim, folder, quick, observer.working))
-        seconds = time.perf_counter() - began
-    return Result(made_by, quick, round(seconds, 1), available_cores(), str(torch.__version__), evidence)
+        evidence = measure(workbench(claim, folder, quick, tell))
+    seconds = round(spent.seconds, 1)
+    return Result(spent.made_by, quick, seconds, available_cores(), str(torch.__version__), evidence)
 
 
 @contextmanager

@@ -117,7 +117,9 @@ def test_verdicts_on_heads() -> None:
     by_width = {1: [3.0, 3.1], 16: [2.0, 2.1]}
     assert heads.judge({1: [2.5], 4: [2.0], 32: [2.3]}, by_width)[0] == "holds"
     assert heads.judge({1: [1.5], 4: [2.0], 32: [2.3]}, by_width)[0] == "holds in part"
-    assert heads.judge({1: [2.0]}, {1: [2.0], 16: [2.0]})[0] == "does not hold at this size"
+    # The number of heads that is compared is not chosen by its result.
+    assert heads.judge({1: [2.0], 4: [2.0], 8: [1.7], 32: [2.0]}, by_width)[0] == "holds in part"
+    assert heads.judge({1: [2.0], 4: [2.0]}, {1: [2.0], 16: [2.0]})[0] == "does not hold at this size"
 
 
 def test_attention_in_blocks_is_that_of_a_window() -> None:
@@ -142,6 +144,17 @@ def test_gradients_of_residual_stacks_stay_and_those_of_plain_ones_vanish() -> N
     assert 0.5 < kept < 2 and lost < 1e-6
     assert depth.first_to_last([2.0, 3.0, 4.0]) == 0.5
     assert depth.shown_size(math.nan) == depth.shown_size(math.inf) == depth.LARGEST
+
+
+def test_what_is_never_normalised_begins_as_quietly_as_before_a_norm() -> None:
+    for new in (depth.new_stack, depth.new_model):
+        pre, alone = (new(kind, 3, 1) for kind in ("pre-norm", "residual, no norm"))
+        for one, other in zip(pre.blocks, alone.blocks, strict=True):
+            for first, second in zip(one.added_by, other.added_by, strict=True):
+                assert torch.equal(first.weight, second.weight)
+    # Embeddings begin with a variance of 1.
+    ids = torch.arange(96)[None]
+    assert float(alone.embedding(ids, torch.arange(96)).detach().std()) == pytest.approx(1.0, rel=0.05)
 
 
 def test_residuals_can_be_taken_away() -> None:

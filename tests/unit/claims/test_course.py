@@ -6,6 +6,7 @@ from torch import nn
 
 from heedful.claims.evidence import number
 from heedful.claims.learning import text_trials
+from heedful.claims.learning.course import told_rates
 from heedful.claims.learning.text import reference_text
 from heedful.claims.learning.text_trials import TextTrial, learn_text, result_of, small_config
 from heedful.claims.measured import batches, parallel_training
@@ -46,6 +47,10 @@ def test_a_run_against_time_that_diverges_at_once_has_its_numbers(monkeypatch: p
     monkeypatch.setattr(text_trials, "next_token_loss", lambda model, *_: model.output.weight.sum() * float("nan"))
     read = parallel_training.run("Transformer", 1, 0.2, 0.004)
     assert read["loss"] == DIVERGED and read["losses"] == [DIVERGED] and len(read["seconds"]) == 1
+
+
+def test_chosen_rates_are_told_with_what_got_them() -> None:
+    assert told_rates({"a": 0.008, "b": 0.002, "c": 0.008}) == "0.002 for b; 0.008 for a, c"
 
 
 def test_diverged_runs_are_told() -> None:

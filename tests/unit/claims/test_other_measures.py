@@ -105,7 +105,37 @@ def test_recall_rows_ask_for_their_first_token() -> None:
 def test_far_gradients_of_known_functions() -> None:
     x_BTD = torch.randn(2, 5, 3)
     halved = torch.tensor([0.5**4, 0.5**3, 0.5**2, 0.5, 1.0])[None, :, None]
-    assert long_range.far_gradient(lambda x: (x * halved).sum(1, keepdim=True), x_BTD) == pytest.approx(0.5**4)
+    assert long_range.far_gradient(lambda x: (x * halved).sum(1, keepdim=True), x_BTD, 1) == pytest.approx(0.5**4)
+
+
+def test_far_gradients_of_what_a_norm_puts_out_are_no_rounding() -> None:
+    torch.manual_seed(1)
+    x_BTD = torch.randn(2, 5, 7)
+    near, far, norm = torch.randn(7, 7), torch.randn(7, 7), nn.LayerNorm(7)
+
+    def normed(x: torch.Tensor) -> torch.Tensor:
+        return norm.to(x.dtype)((x[:, -1] @ near.to(x) + 0.1 * x[:, 0] @ far.to(x))[:, None])
+
+    exact = long_range.far_gradient(normed, x_BTD.double(), 1)
+    assert long_range.far_gradient(normed, x_BTD, 1) == pytest.approx(exact, rel=1e-4)
+    # By moving each input a little: the slope of the output in the direction that the gradient is taken in.
+    probe = torch.randn(7, generator=torch.Generator().manual_seed(1)).double()
+    slopes = [torch.zeros(2, 7, dtype=torch.float64) for _ in range(2)]
+    for slope, place in zip(slopes, (0, -1), strict=True):
+        for row in range(2):
+            for each in range(7):
+                moved = [x_BTD.double().clone() for _ in range(2)]
+                for step, inputs in zip((1e-6, -1e-6), moved, strict=True):
+                    inputs[row, place, each] += step
+                above, below = ((normed(inputs)[:, -1] * probe).sum() for inputs in moved)
+                slope[row, each] = ((above - below) / 2e-6).detach()
+    assert exact == pytest.approx(float(slopes[0].norm() / slopes[1].norm()), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", long_range.KINDS)
+def test_tiny_far_gradients_are_told_from_zero(kind: str) -> None:
+    found = long_range.first_gradient(long_range.new_model(kind, 512, 1), long_range.recall_rows(512, 2, (1,))[0], 1)
+    assert found > 1e-4 if kind == "Transformer" else 0 < found < 1e-15
 
 
 def test_reach_ends_where_recall_fails() -> None:

@@ -48,6 +48,10 @@ def test_where_a_result_comes_from_is_said(page: str) -> None:
     assert "1 of 3 claims were measured on this machine" in page
 
 
+def test_a_quick_run_says_that_one_seed_has_no_spread(page: str) -> None:
+    assert "One seed has no spread" in page and "One seed" not in claims_page(ROWS, False, "heedful claims")
+
+
 def test_numbers_have_their_spread(page: str) -> None:
     assert "0.375 <small>ms</small>" in page and "0.25 to 0.5" in page
 

@@ -12,7 +12,7 @@ from heedful.claims.evidence import Chart, Evidence, number, series
 from heedful.claims.results import Result, Row, committed_results, kept_result, run_document, save_result
 from heedful.claims.runner import chosen_claims, run_claims
 from heedful.claims.table import CLAIMS
-from heedful.claims.workbench import Shelf, fingerprint, sources_behind
+from heedful.claims.workbench import Shelf, Workbench, fingerprint, sources_behind
 from heedful.errors import UserError
 
 EVIDENCE = Evidence(
@@ -86,6 +86,36 @@ def test_a_stopped_run_goes_on(tmp_path: Path, measurement: Measurement, monkeyp
             run_claims(claims, True, tmp_path, Listener())
     run_claims(claims, True, tmp_path, Listener())
     assert measurement.calls == 2  # the first was there, and the second was measured once
+
+
+def test_the_time_of_a_stopped_run_counts(
+    tmp_path: Path, measurement: Measurement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(results, "perf_counter", lambda: now[0])
+
+    def measure(first: float, second: float, stops: bool) -> Row:
+        def stand_in(bench: Workbench) -> Evidence:
+            bench.tell("one")
+            now[0] += first
+            bench.tell("two")
+            now[0] += second
+            if stops:
+                raise KeyboardInterrupt
+            return EVIDENCE
+
+        monkeypatch.setattr(measurement, "measure", stand_in)
+        return run_claims([VARIANCE], True, tmp_path, Listener())[0]
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(17.0, 5.0, True)
+    # The part that was stopped is done again, and counts once.
+    found = measure(0.0, 7.0, False).result
+    assert found is not None and found.seconds == 24.0
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["variance-quick.json"]
+    monkeypatch.setattr(runner, "fingerprint", lambda claim, quick: "of other code")
+    again = measure(2.0, 1.0, False).result
+    assert again is not None and again.seconds == 3.0
 
 
 def test_a_damaged_result_is_measured_again(tmp_path: Path) -> None:

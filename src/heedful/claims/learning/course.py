@@ -60,8 +60,9 @@ def best_rate(end: Callable[[float], float]) -> float:
 
 
 def told_rates(rates: dict[str, float]) -> str:
-    """The chosen rates, in words."""
-    return ", ".join(f"{rate:g} for {kind}" for kind, rate in rates.items())
+    """The chosen rates, each with the kinds that got it, in words."""
+    kinds = {rate: [kind for kind, chosen in rates.items() if chosen == rate] for rate in sorted(set(rates.values()))}
+    return "; ".join(f"{rate:g} for {', '.join(found)}" for rate, found in kinds.items())
 
 
 def rate_at(done: float) -> float:

@@ -19,7 +19,7 @@ from heedful.settings.embedding import EmbeddingConfig
 from heedful.settings.feed_forward import FeedForwardConfig
 from heedful.settings.stack import StackConfig
 
-LENGTH, ROWS = 64, 16
+LENGTH, ROWS, RATE = 64, 16, 0.008
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TextTrial:
     model: DecoderOnlyConfig
     seed: int
     steps: int
-    learning_rate: float = 0.008
+    learning_rate: float = RATE
     smoothing: float = 0.0
     portion: int | None = None
     length: int = LENGTH

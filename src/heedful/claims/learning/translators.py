@@ -19,6 +19,8 @@ from heedful.settings.embedding import EmbeddingConfig
 from heedful.settings.encoder_decoder import EncoderDecoderConfig
 from heedful.settings.stack import StackConfig
 
+RATE = 0.003
+
 
 @dataclass(frozen=True)
 class TranslationTrial:
@@ -28,7 +30,7 @@ class TranslationTrial:
     seed: int
     steps: int
     rows: int = 32
-    learning_rate: float = 0.003
+    learning_rate: float = RATE
 
 
 def translator_config(

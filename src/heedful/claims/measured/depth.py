@@ -9,13 +9,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, weighed
 from heedful.claims.learning.course import PILOT_SEED, best_rate, told_rates
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, learn_text, small_config
 from heedful.claims.workbench import Workbench
 from heedful.layers.blocks import PostNorm
-from heedful.layers.stacks import Encoder
+from heedful.layers.stacks import Encoder, quieten
 from heedful.models.decoder_only import DecoderOnly
 from heedful.settings.attention import AttentionConfig
 from heedful.settings.stack import StackConfig
@@ -52,8 +52,11 @@ class Neither(nn.Module):
         return sublayer(x)
 
 
-def change_residuals(model: nn.Module, kind: str, width: int) -> None:
-    """Remove the norm, the residual connection, or both, from around the sub-layers of a post-norm model."""
+def change_residuals(model: Encoder | DecoderOnly, kind: str, width: int) -> None:
+    """Remove the norm, the residual connection, or both, from around the sub-layers of a post-norm model.
+
+    What is never normalised begins as quietly as in a pre-norm model, so that only the norm makes the difference.
+    """
     made: dict[str, Callable[[], nn.Module]] = {
         "residual, no norm": ResidualAlone,
         "norm, no residual": lambda: NormAlone(width),
@@ -65,15 +68,23 @@ def change_residuals(model: nn.Module, kind: str, width: int) -> None:
         for name, child in list(module.named_children()):
             if isinstance(child, PostNorm):
                 setattr(module, name, made[kind]())
+    if kind == "residual, no norm":
+        quieten(model.blocks)
 
 
-def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
-    """The norm of the gradient of each layer's input at the initial weights, from the first layer to the end."""
+def new_stack(kind: str, layers: int, seed: int) -> Encoder:
+    """A stack of a kind at its first weights."""
     torch.manual_seed(seed)
     norm = "pre" if kind == "pre-norm" else "post"
     stack = Encoder(WIDTH, StackConfig(layers, norm, 0.0, AttentionConfig(4)), "none", 31)  # type: ignore[arg-type]
     change_residuals(stack, kind, WIDTH)
-    x_BTD, target_BTD = torch.randn(2, 4, 31, WIDTH)
+    return stack
+
+
+def gradients_by_layer(kind: str, layers: int, seed: int) -> list[float]:
+    """The norm of the gradient of each layer's input at the initial weights, from the first layer to the end."""
+    stack = new_stack(kind, layers, seed)
+    x_BTD, target_BTD = torch.randn(2, 4, 31, WIDTH, generator=torch.Generator().manual_seed(seed))
     hidden = [x_BTD.requires_grad_()]
     for block in stack.blocks:
         hidden.append(block(hidden[-1]))
@@ -91,14 +102,20 @@ def first_to_last(gradients: list[float]) -> float:
     return shown_size(gradients[0] / gradients[-1])
 
 
-def end_of_training(kind: str, layers: int, seed: int, steps: int, rate: float) -> float:
-    """The training loss of a deep model of text at the end."""
-    config = small_config(WIDTH, layers)
+def new_model(kind: str, layers: int, seed: int) -> DecoderOnly:
+    """A deep model of text at its first weights; its embeddings begin at the size that sub-layers expect."""
+    config = small_config(WIDTH, layers, scaled_embedding=True)
     config = replace(config, stack=replace(config.stack, norm="pre" if kind == "pre-norm" else "post"))
     torch.manual_seed(seed)
     model = DecoderOnly(config)
     change_residuals(model, kind, WIDTH)
-    return learn_text(model, TextTrial(config, seed, steps, rate, rows=8)).end
+    return model
+
+
+def end_of_training(kind: str, layers: int, seed: int, steps: int, rate: float) -> float:
+    """The training loss of a deep model of text at the end."""
+    model = new_model(kind, layers, seed)
+    return learn_text(model, TextTrial(model.config, seed, steps, rate, rows=8)).end
 
 
 def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
@@ -115,8 +132,14 @@ def judge(shares: dict[str, float], losses: dict[str, list[float]]) -> tuple[Ver
     ends = {kind: mean(each) for kind, each in losses.items()}
     if min(ends.values()) > counted_pairs_loss():
         return "too short to tell", words
-    better = [clearly_below(losses[kind], losses[without]) for kind in KINDS[:2] for without in KINDS[2:]]
-    return ("holds" if all(better) else "holds in part" if any(better) else "does not hold at this size"), words
+    return weighed(
+        words,
+        {
+            f"{kind} better than {without}": clearly_below(losses[kind], losses[without])
+            for kind in KINDS[:2]
+            for without in KINDS[2:]
+        },
+    )
 
 
 def measure(bench: Workbench) -> Evidence:
@@ -135,7 +158,8 @@ def measure(bench: Workbench) -> Evidence:
     return Evidence(
         f"stacks of {depths[0]} to {depths[-1]} layers of width {WIDTH} at their first weights, 3 seeds; and models of "
         f"characters of {layers} layers that learn for {steps} steps, each kind at the best of three rates "
-        f"({told_rates(rates)})",
+        f"({told_rates(rates)}); with pre-norm and with a residual alone, what sub-layers add begins divided by the "
+        "root of their number; all embeddings are scaled",
         verdict,
         words,
         (

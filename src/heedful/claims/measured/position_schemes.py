@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import copy
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series
-from heedful.claims.learning.text import counted_pairs_loss, held_out_scores
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heedful.claims.evidence import Chart, Evidence, Verdict, mean, number, series, shown_loss, weighed
+from heedful.claims.learning.text import counted_pairs_loss, held_out_windows
 from heedful.claims.learning.text_trials import LENGTH, TextTrial, small_config, trained_model
 from heedful.claims.workbench import Workbench
 from heedful.models.decoder_only import DecoderOnly
 
 SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative_buckets", "none")
-FACTORS = (1, 2, 4)
+FACTORS, RATE = (1, 2, 4), 0.004
 # Losses that differ by less than this share are nearly identical.
 NEAR = 0.03
 
 
 def losses_at_lengths(model: DecoderOnly) -> list[float]:
     """The held-out loss at each multiple of the training length; each scheme resizes its positions in its own way."""
-    found = []
+    ids_BX, found = held_out_windows(FACTORS[-1] * LENGTH), []
     for factor in FACTORS:
         resized = copy.deepcopy(model)
         if factor > 1:
             resized.resize_positions(factor * LENGTH)
-        found.append(held_out_scores(resized, factor * LENGTH)[0])
+        found.append(loss_beyond(resized, ids_BX, LENGTH, factor))
     return found
+
+
+@torch.no_grad()
+def loss_beyond(model: nn.Module, ids_BX: Tensor, length: int, factor: int) -> float:
+    """The loss of the same characters, those after the first `length` of each row, read in windows of `factor` lengths.
+
+    In longer windows all of them lie beyond the trained length: what comes before it is read, but not counted. At the
+    trained length itself, windows begin where the counted characters do.
+    """
+    start, counted = (length, length) if factor == 1 else (0, (factor - 1) * length)
+    windows_NX = ids_BX[:, start:].unfold(1, factor * length + 1, counted).flatten(0, 1)
+    logits_NTV = torch.cat([model(part[:, :-1])[:, -counted:] for part in windows_NX.split(32)])
+    return shown_loss(float(F.cross_entropy(logits_NTV.flatten(0, 1), windows_NX[:, -counted:].flatten())))
 
 
 def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
@@ -34,8 +51,10 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
     """
     means = {name: [mean(column) for column in zip(*rows, strict=True)] for name, rows in losses.items()}
     sinusoidal, learned = means["sinusoidal"], means["learned"]
-    alike = abs(sinusoidal[0] / learned[0] - 1) < NEAR
-    extends = sinusoidal[1] < 1.1 * sinusoidal[0]
+    parts = {
+        "nearly identical": abs(sinusoidal[0] / learned[0] - 1) < NEAR,
+        "sinusoidal positions extend": sinusoidal[1] < 1.1 * sinusoidal[0],
+    }
     words = f"sinusoidal and learned positions end at {sinusoidal[0]:.3f} and {learned[0]:.3f}; at twice the length "
     words += "sinusoidal "
     words += f"comes to {sinusoidal[1]:.3f}, learned (interpolated) to {learned[1]:.3f}; "
@@ -43,8 +62,7 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
     words += f"at {FACTORS[-1]} times the length {best} is best with {means[best][-1]:.3f}"
     if sinusoidal[0] > counted_pairs_loss():
         return "too short to tell", words
-    held = alike + extends
-    return ("holds" if held == 2 else "holds in part" if held else "does not hold at this size"), words
+    return weighed(words, parts)
 
 
 def measure(bench: Workbench) -> Evidence:
@@ -57,15 +75,16 @@ def measure(bench: Workbench) -> Evidence:
         for seed in bench.seeds:
             # Sinusoids are as large as scaled embeddings, which the paper uses.
             config = small_config(positions=scheme, scaled_embedding=True)
-            model = trained_model(bench, TextTrial(config, seed, steps, 0.004))
+            model = trained_model(bench, TextTrial(config, seed, steps, RATE))
             rows.append(losses_at_lengths(model))
         losses[scheme] = rows
     verdict, words = judge(losses)
     lengths = [factor * LENGTH for factor in FACTORS]
     return Evidence(
-        f"2-layer models of characters, trained on windows of {LENGTH} for {steps} steps, and read at {LENGTH}, "
-        f"{2 * LENGTH} "
-        f"and {4 * LENGTH}; learned positions are interpolated there, rotary angles squeezed",
+        f"2-layer models of characters, trained on windows of {LENGTH} for {steps} steps at a rate of {RATE:g}, "
+        f"and read at {LENGTH}, {2 * LENGTH} and {4 * LENGTH}, where the same characters count at each length, in the "
+        f"longer windows those beyond the first {LENGTH} alone; learned positions are interpolated, rotary angles "
+        "squeezed",
         verdict,
         words,
         tuple(

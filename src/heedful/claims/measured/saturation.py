@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, told_parts, weighed
 from heedful.claims.learning.course import told_rates
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
@@ -36,7 +36,7 @@ def sampled_norms(width: int, seed: int, rows: int = 400) -> tuple[float, float]
 
 
 def judge(plain: list[float], scaled: list[float], losses: dict[str, list[float]]) -> tuple[Verdict, str]:
-    """It holds if the unscaled Jacobian vanishes with d_k and training suffers from it."""
+    """Two parts: the unscaled Jacobian vanishes with d_k, or it does not hold; and training suffers from it."""
     fall = plain[0] / max(plain[-1], 1e-12)
     steady = max(scaled) / min(scaled)
     words = f"from d_k {WIDTHS[0]} to {WIDTHS[-1]} the Jacobian's norm falls {fall:,.0f}-fold without the factor and "
@@ -44,11 +44,15 @@ def judge(plain: list[float], scaled: list[float], losses: dict[str, list[float]
     words += f"{steady:.2f}-fold with it; the loss after training is {mean(losses['not scaled']):.3f} without the "
     words += "factor and "
     words += f"{mean(losses['scaled']):.3f} with it"
+    parts = {
+        "without the factor the Jacobian vanishes": fall >= 3 and steady <= 1.5,
+        "training suffers without the factor": clearly_below(losses["scaled"], losses["not scaled"]),
+    }
     if fall < 3 or steady > 1.5:
-        return "does not hold at this size", words
+        return "does not hold at this size", told_parts(words, parts)
     if mean(losses["scaled"]) > counted_pairs_loss():
         return "too short to tell", words
-    return ("holds" if clearly_below(losses["scaled"], losses["not scaled"]) else "holds in part"), words
+    return weighed(words, parts)
 
 
 def measure(bench: Workbench) -> Evidence:

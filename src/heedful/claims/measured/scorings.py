@@ -9,8 +9,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, clearly_below, mean, number, series, weighed
 from heedful.claims.learning.clock import seconds_now
+from heedful.claims.learning.course import told_rates
 from heedful.claims.learning.text import counted_pairs_loss
 from heedful.claims.learning.text_trials import TextTrial, small_config, tried, tuned
 from heedful.claims.workbench import Workbench
@@ -24,7 +25,7 @@ SCORINGS = {
     "dot product, not scaled": AttentionConfig(2, scaled=False),
     "additive": AttentionConfig(2, scoring="additive"),
 }
-ROWS, HEADS, LENGTH = 8, 2, 64
+ROWS, HEADS, LENGTH, TIMED = 8, 2, 64, (4, 16, 64, 256)
 
 
 def kept_bytes(compute: Callable[[], Tensor]) -> int:
@@ -68,9 +69,12 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
     `loss` holds, for each scoring, the losses of all seeds at each d_k.
     """
     dot, plain, additive = (loss[name] for name in SCORINGS)
-    alike = abs(mean(dot[0]) / mean(additive[0]) - 1) < 0.03
-    behind = clearly_below(additive[-1], plain[-1]) and clearly_below(dot[-1], plain[-1])
-    cheaper = slower > 1 and larger > 1
+    parts = {
+        "alike for the least d_k": abs(mean(dot[0]) / mean(additive[0]) - 1) < 0.03,
+        "unscaled behind for the greatest": clearly_below(additive[-1], plain[-1])
+        and clearly_below(dot[-1], plain[-1]),
+        "dot product faster and smaller": slower > 1 and larger > 1,
+    }
     words = f"at the least d_k additive and scaled dot product end at {mean(additive[0]):.3f} and "
     words += f"{mean(dot[0]):.3f}; at the "
     words += (
@@ -81,63 +85,65 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
     words += "the memory"
     if mean(dot[0]) > counted_pairs_loss():
         return "too short to tell", words
-    held = sum((alike, behind, cheaper))
-    return ("holds" if held == 3 else "holds in part" if held else "does not hold at this size"), words
+    return weighed(words, parts)
 
 
 def measure(bench: Workbench) -> Evidence:
     """Models of text with each scoring and d_k; the scores alone for time and memory."""
     widths, steps = bench.choose((8, 128), (4, 32, 128)), bench.choose(100, 600)
-    losses = {
-        name: [_losses(bench, TextTrial(_model(config, width), 0, steps)) for width in widths]
+    best = {
+        name: [tuned(bench, TextTrial(model_with(config, width), 0, steps)) for width in widths]
         for name, config in SCORINGS.items()
     }
-    timed = (4, 16, 64, 256)
-    costs = [bench.own.value("cost", width, partial(_costs, width)) for width in timed]
-    names = list(costs[0])
+    losses = {
+        name: [[tried(bench, replace(each, seed=seed)).loss for seed in bench.seeds] for each in found]
+        for name, found in best.items()
+    }
+    rates = {
+        f"{name} at d_k {width}": each.learning_rate
+        for name, found in best.items()
+        for width, each in zip(widths, found, strict=True)
+    }
+    costs = [bench.own.value("cost", width, partial(_costs, width)) for width in TIMED]
     slower = mean([each["additive"][0] / each["dot product"][0] for each in costs])
     larger = mean([each["additive, written out"][1] / each["dot product"][1] for each in costs])
     verdict, words = judge(losses, slower, larger)
     quality = tuple(series(name, widths, list(zip(*found, strict=True))) for name, found in losses.items())
+    nats = "nats/character"
     return Evidence(
-        f"2-layer models of characters, 2 heads of d_k {', '.join(map(str, widths))}, {steps} steps each, at the "
-        "best of three rates for each; the scores of "
+        f"2-layer models of characters, 2 heads of d_k {', '.join(map(str, widths))}, with the paper's positions added "
+        f"to scaled embeddings, so that they take no part of d_k; {steps} steps each, each kind at the best of three "
+        f"rates ({told_rates(rates)}); the scores of "
         f"{ROWS} x {HEADS} heads of {LENGTH} positions, forward and backward",
         verdict,
         words,
         (
-            *(number(f"held-out loss at d_k {widths[-1]}, {name}", found[-1]) for name, found in losses.items()),
-            *(number(f"held-out loss at d_k {widths[0]}, {name}", found[0]) for name, found in losses.items()),
+            *(number(f"held-out loss at d_k {widths[-1]}, {name}", found[-1], nats) for name, found in losses.items()),
+            *(number(f"held-out loss at d_k {widths[0]}, {name}", found[0], nats) for name, found in losses.items()),
             number("time of additive scores, in that of dot products", [slower]),
             number("memory of additive scores, written out, in that of dot products", [larger]),
         ),
         (
             Chart("Held-out loss", "d_k", "nats per character", quality, x_log=True),
-            *(
-                Chart(
-                    title,
-                    "d_k",
-                    unit,
-                    tuple(series(name, timed, [[each[name][kind] * by for each in costs]]) for name in names),
-                    True,
-                    True,
-                )
-                for kind, title, unit, by in (
-                    (0, "Time of the scores", "ms", 1e3),
-                    (1, "Memory kept for the backward pass", "MB", 1e-6),
-                )
+            _cost_chart("Time of the scores", "ms", [{name: 1e3 * each[name][0] for name in each} for each in costs]),
+            _cost_chart(
+                "Memory kept for the backward pass",
+                "MB",
+                [{name: 1e-6 * each[name][1] for name in each} for each in costs],
             ),
         ),
     )
 
 
-def _model(config: AttentionConfig, width: int) -> DecoderOnlyConfig:
-    return small_config(attention=replace(config, key_width=width, value_width=32))
+def model_with(config: AttentionConfig, width: int) -> DecoderOnlyConfig:
+    """A model with keys of a width; positions are added to its embeddings, so that all scorings know them alike."""
+    attention = replace(config, key_width=width, value_width=32)
+    return small_config(positions="sinusoidal", scaled_embedding=True, attention=attention)
 
 
-def _losses(bench: Workbench, trial: TextTrial) -> list[float]:
-    best = tuned(bench, trial)
-    return [tried(bench, replace(best, seed=seed)).loss for seed in bench.seeds]
+def _cost_chart(title: str, unit: str, costs: list[dict[str, float]]) -> Chart:
+    lines = tuple(series(name, TIMED, [[each[name] for each in costs]]) for name in costs[0])
+    return Chart(title, "d_k", unit, lines, x_log=True, y_log=True)
 
 
 def _costs(width: int) -> dict[str, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from pydoc_data.topics import topics
 from typing import Any
 
@@ -11,8 +12,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, bars, fitted_power, mean, number, series
-from heedful.claims.learning.course import Course, learn
+from heedful.claims.evidence import (
+    Chart,
+    Evidence,
+    Verdict,
+    bars,
+    clearly_below,
+    fitted_power,
+    mean,
+    number,
+    series,
+    weighed,
+)
+from heedful.claims.learning.course import PILOT_SEED, Course, Learned, best_rate, learn, told_rates
 from heedful.claims.workbench import Workbench
 from heedful.models.encoder_only import EncoderOnly
 from heedful.models.vision import Vision, normalise
@@ -69,7 +81,7 @@ def image_model(patch: int, seed: int) -> Vision:
     return Vision(VisionConfig((SIZE, SIZE), (patch, patch), 3, len(SHAPES), WIDTH, "mean", stack=STACK))
 
 
-def image_run(patch: int, seed: int, steps: int) -> dict[str, float]:
+def image_run(patch: int, seed: int, course: Course) -> dict[str, float]:
     """The share of unseen images classified correctly after training, and the time of a step."""
     model = image_model(patch, seed)
     pixels, classes = shapes(IMAGES, seed)
@@ -78,12 +90,12 @@ def image_run(patch: int, seed: int, steps: int) -> dict[str, float]:
         chosen = torch.from_numpy(np.random.default_rng((seed, step)).integers(IMAGES, size=ROWS))
         return F.cross_entropy(model(normalise(pixels[chosen], model.config.pixels)), classes[chosen])
 
-    learned = learn(model, loss, Course(steps, 0.003))
+    learned = learn(model, loss, course)
     unseen, answers = shapes(300, 1000 + seed)
-    return _scored(model, normalise(unseen, model.config.pixels), answers, learned.seconds)
+    return _scored(model, normalise(unseen, model.config.pixels), answers, learned)
 
 
-def text_run(kind: str, seed: int, steps: int) -> dict[str, float]:
+def text_run(kind: str, seed: int, course: Course) -> dict[str, float]:
     """The share of unseen snippets assigned to the right topic after training, and the time of a step."""
     torch.manual_seed(seed)
     vocabulary = topic_ids(kind)[1]
@@ -95,50 +107,67 @@ def text_run(kind: str, seed: int, steps: int) -> dict[str, float]:
         ids_BT, classes = snippets(kind, ROWS, (seed, step), unseen=False)
         return F.cross_entropy(model(ids_BT), classes)
 
-    learned = learn(model, loss, Course(steps, 0.003))
-    return _scored(model, *snippets(kind, 300, (0, seed), unseen=True), learned.seconds)
+    learned = learn(model, loss, course)
+    return _scored(model, *snippets(kind, 300, (0, seed), unseen=True), learned)
 
 
 @torch.no_grad()
-def _scored(model: nn.Module, inputs: Tensor, answers: Tensor, seconds: list[float]) -> dict[str, float]:
+def _scored(model: nn.Module, inputs: Tensor, answers: Tensor, learned: Learned) -> dict[str, float]:
     right = torch.cat([model(part).argmax(-1) for part in inputs.split(100)]) == answers
-    return {"right": float(right.float().mean()), "milliseconds": 1e3 * seconds[-1] / len(seconds)}
+    milliseconds = 1e3 * learned.seconds[-1] / len(learned.seconds)
+    return {"right": float(right.float().mean()), "milliseconds": milliseconds, "loss": learned.end}
 
 
-def judge(right: dict[str, float], chance: float, power: float, finer_is_better: bool) -> tuple[Verdict, str]:
-    """It holds if every kind of token is learned well beyond chance, and finer patches cost more and are better."""
-    words = "right answers: " + ", ".join(f"{share:.0%} ({name})" for name, share in right.items())
-    words += f", where guessing gives {chance:.0%}; the time of a step grows as the number of patches to the power "
+def judge(
+    right: dict[str, list[float]], by_patch: dict[int, list[float]], times: dict[int, list[float]]
+) -> tuple[Verdict, str]:
+    """Two parts: at each halving of the patch a step takes longer; and from the coarsest to the finest more is right.
+
+    `right` has the shares of all kinds of tokens, each of which must have been learned beyond chance; `by_patch` has
+    those of images by the size of the patch, and `times` has the milliseconds of their steps.
+    """
+    coarse_to_fine = sorted(times, reverse=True)
+    power = fitted_power([patch**-2 for patch in times], [mean(found) for found in times.values()])
+    words = "right answers: " + ", ".join(f"{mean(shares):.0%} ({name})" for name, shares in right.items())
+    words += f", where guessing gives {1 / TOPICS:.0%}; the time of a step grows as the number of patches to the power "
     words += f"{power:.2f}"
-    learned = [share > 2 * chance for share in right.values()]
-    if not all(learned):
+    if min(map(mean, right.values())) <= 2 / TOPICS:
         return "too short to tell", words
-    return ("holds" if finer_is_better and power > 0 else "holds in part"), words
+    return weighed(
+        words,
+        {
+            "smaller patches cost more": all(
+                mean(times[coarse]) < mean(times[fine]) for coarse, fine in pairwise(coarse_to_fine)
+            ),
+            "smaller patches tell more": clearly_below(by_patch[coarse_to_fine[0]], by_patch[coarse_to_fine[-1]]),
+        },
+    )
 
 
 def measure(bench: Workbench) -> Evidence:
     """Classifiers of images and of text, with the same two blocks."""
     patches = bench.choose((2, 4, 8), (1, 2, 4, 8))
-    steps = bench.choose(300, 1200)
-    images = {patch: [_kept(bench, patch, seed, steps) for seed in bench.seeds] for patch in patches}
-    text = {kind: [_kept(bench, kind, seed, steps) for seed in bench.seeds] for kind in ("words", "characters")}
-    names = {patch: "pixels" if patch == 1 else f"patches of {patch} x {patch}" for patch in patches}
-    runs = {**text, **{names[patch]: found for patch, found in images.items()}}
+    steps = bench.choose(240, 900)
+    names = _names(patches)
+    rates = {kind: _rate(bench, kind, steps // 3) for kind in names}
+    runs = {
+        name: [_kept(bench, kind, seed, Course(steps, rates[kind])) for seed in bench.seeds]
+        for kind, name in names.items()
+    }
     right = {name: [each["right"] for each in found] for name, found in runs.items()}
     time = {name: [each["milliseconds"] for each in found] for name, found in runs.items()}
-    counts = {patch: (SIZE // patch) ** 2 for patch in patches}
-    power = fitted_power(list(counts.values()), [mean(time[names[patch]]) for patch in patches])
-    best = max(patches, key=lambda patch: mean(right[names[patch]]))
-    verdict, words = judge({name: mean(found) for name, found in right.items()}, 1 / TOPICS, power, best < max(patches))
+    by_patch, times = ({patch: found[names[patch]] for patch in patches} for found in (right, time))
+    verdict, words = judge(right, by_patch, times)
     order = sorted(patches, reverse=True)
 
     def against(found: dict[str, list[float]]) -> list[tuple[float, ...]]:
         return list(zip(*(found[names[patch]] for patch in order), strict=True))
 
-    tokens = [counts[patch] for patch in order]
+    tokens = [(SIZE // patch) ** 2 for patch in order]
     return Evidence(
-        f"2 blocks of width {WIDTH}, {ROWS} rows per step, {steps} steps: six shapes on images of {SIZE} x {SIZE}, "
-        "and six topics "
+        f"2 blocks of width {WIDTH}, {ROWS} rows per step, {steps} steps, each kind at the best of three rates "
+        f"({told_rates({name: rates[kind] for kind, name in names.items()})}): "
+        f"six shapes on images of {SIZE} x {SIZE}, and six topics "
         f"of the Python reference from {SNIPPET['words']} words or {SNIPPET['characters']} characters",
         verdict,
         words,
@@ -172,9 +201,21 @@ def measure(bench: Workbench) -> Evidence:
     )
 
 
-def _kept(bench: Workbench, kind: int | str, seed: int, steps: int) -> dict[str, float]:
+def _names(patches: tuple[int, ...]) -> dict[str | int, str]:
+    """The names of all kinds of tokens: of text, and of images by the size of the patch."""
+    images: dict[str | int, str] = {
+        patch: "pixels" if patch == 1 else f"patches of {patch} x {patch}" for patch in patches
+    }
+    return {"words": "words", "characters": "characters", **images}
+
+
+def _rate(bench: Workbench, kind: int | str, steps: int) -> float:
+    return best_rate(lambda rate: _kept(bench, kind, PILOT_SEED, Course(steps, rate))["loss"])
+
+
+def _kept(bench: Workbench, kind: int | str, seed: int, course: Course) -> dict[str, float]:
     def make() -> dict[str, float]:
         bench.tell(f"{kind if isinstance(kind, str) else f'patches of {kind}'}, seed {seed}")
-        return image_run(kind, seed, steps) if isinstance(kind, int) else text_run(kind, seed, steps)
+        return image_run(kind, seed, course) if isinstance(kind, int) else text_run(kind, seed, course)
 
-    return bench.own.value("tokens", [kind, seed, steps], make)
+    return bench.own.value("tokens", [kind, seed, course.steps, course.learning_rate], make)

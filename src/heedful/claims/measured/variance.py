@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import torch
 from torch import Tensor
 
-from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, mean, number, series
+from heedful.claims.evidence import Chart, Evidence, Verdict, fitted_power, mean, number, series, told_parts, weighed
 from heedful.claims.learning.observed import queries_and_keys
 from heedful.claims.learning.text import held_out_windows
-from heedful.claims.learning.text_trials import LENGTH, common_trial, trained_model
+from heedful.claims.learning.text_trials import LENGTH, RATE, common_trial, trained_model
 from heedful.claims.workbench import Workbench
+from heedful.models.decoder_only import DecoderOnly
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -33,11 +36,11 @@ def head_variances(query_NK: Tensor, key_NK: Tensor) -> tuple[float, float]:
 def judge(exponent: float, scaled: list[float], trained: list[float]) -> tuple[Verdict, str]:
     """It holds if the samples follow the law, but only in part if a trained model's vectors are far from it."""
     words = f"the variance grows as d_k to the power {exponent:.3f}, and scaled it stays within {min(scaled):.2f} to "
-    words += f"{max(scaled):.2f}; the trained model's components, brought to unit variance, give {mean(trained):.2f} "
-    words += "times d_k on average, because they are not independent of each other"
-    if abs(exponent - 1) > 0.05 or max(abs(each - 1) for each in scaled) > 0.1:
-        return "does not hold at this size", words
-    return ("holds" if 0.5 < mean(trained) < 2 else "holds in part"), words
+    words += f"{max(scaled):.2f}; the trained models' components, brought to unit variance, give {mean(trained):.2f} "
+    words += "times d_k on average, where independent ones would give 1"
+    lawful = abs(exponent - 1) <= 0.05 and max(abs(each - 1) for each in scaled) <= 0.1
+    parts = {"random vectors follow the law": lawful, "so do a trained model's": 0.5 < mean(trained) < 2}
+    return weighed(words, parts) if lawful else ("does not hold at this size", told_parts(words, parts))
 
 
 def measure(bench: Workbench) -> Evidence:
@@ -52,27 +55,23 @@ def measure(bench: Workbench) -> Evidence:
             row.append(product_variance(query, key))
         plain.append(row)
         scaled.append([value / width for value, width in zip(row, WIDTHS, strict=True)])
-    own, independent = [], []
-    for query_BHTK, key_BHSK in queries_and_keys(trained_model(bench, common_trial(bench)), _text()):
-        for head in range(query_BHTK.shape[1]):
-            found = head_variances(*_pairs(query_BHTK[:, head], key_BHSK[:, head]))
-            own.append(found[0])
-            independent.append(found[1])
+    by_seed = [variances_of_heads(trained_model(bench, common_trial(bench, seed))) for seed in bench.seeds]
+    own, independent = ([[each[place] for each in heads] for heads in by_seed] for place in range(2))
     exponent = fitted_power(WIDTHS, [mean(column) for column in zip(*plain, strict=True)])
-    verdict, words = judge(exponent, [mean(column) for column in zip(*scaled, strict=True)], independent)
-    places = [str(number) for number in range(1, len(own) + 1)]
-    heads = [series("of its own queries and keys", range(len(own)), [own])]
-    heads += [series("of their components at unit variance", range(len(own)), [independent])]
+    verdict, words = judge(exponent, [mean(column) for column in zip(*scaled, strict=True)], list(chain(*independent)))
+    heads = range(len(own[0]))
+    lines = [series("of its own queries and keys", heads, own)]
+    lines += [series("of their components at unit variance", heads, independent)]
     return Evidence(
-        f"{samples:,} pairs of normal vectors for each d_k from 4 to 1024, 3 seeds; a 2-layer model of characters with "
-        f"d_k {WIDTHS[2]}, all its heads on held-out text",
+        f"{samples:,} pairs of normal vectors for each d_k from 4 to 1024, 3 seeds; 2-layer models of characters with "
+        f"d_k {WIDTHS[2]}, trained at a rate of {RATE:g}, {len(bench.seeds)} of them, all their heads on held-out text",
         verdict,
         words,
         (
             number("exponent of d_k", [fitted_power(WIDTHS, row) for row in plain]),
             number("variance after 1/sqrt(d_k), all d_k", [value for row in scaled for value in row]),
-            number("trained model: scaled scores, over its heads", own),
-            number("trained model: at unit variance, divided by d_k", independent),
+            number("trained models: scaled scores, over all heads", list(chain(*own))),
+            number("trained models: at unit variance, divided by d_k", list(chain(*independent))),
         ),
         (
             Chart(
@@ -84,14 +83,24 @@ def measure(bench: Workbench) -> Evidence:
                 y_log=True,
             ),
             Chart(
-                "A trained model, head by head", "", "variance of q.k / sqrt(d_k)", tuple(heads), places=tuple(places)
+                "Trained models, head by head",
+                "head",
+                "variance of q.k / sqrt(d_k)",
+                tuple(lines),
+                places=tuple(str(head + 1) for head in heads),
             ),
         ),
     )
 
 
-def _text() -> Tensor:
-    return held_out_windows(LENGTH, 64 * LENGTH)[:, :-1]
+def variances_of_heads(model: DecoderOnly) -> list[tuple[float, float]]:
+    """Both variances of each head of a model, on held-out text."""
+    layers = queries_and_keys(model, held_out_windows(LENGTH, 64 * LENGTH)[:, :-1])
+    return [
+        head_variances(*_pairs(query_BHTK[:, head], key_BHSK[:, head]))
+        for query_BHTK, key_BHSK in layers
+        for head in range(query_BHTK.shape[1])
+    ]
 
 
 def _pairs(query_BTK: Tensor, key_BSK: Tensor) -> tuple[Tensor, Tensor]:
