@@ -104,12 +104,9 @@ def measure(bench: Workbench) -> Evidence:
     text_lengths = (16, 64, 256)
     text = [_text_speed(bench, length) for length in text_lengths]
     return Evidence(
-        f"{CORPUS:,} sentences of a little language, 6 to {max(a for a, _ in lengths)} words; 2+2-layer translators, "
-        "batches of "
-        f"1,200 tokens, {seconds:g} seconds each at a rate of {RATE:g}; a 2-layer model of characters with 1,024 "
-        "characters per step in "
-        "rows of "
-        f"{', '.join(map(str, text_lengths))}",
+        f"{CORPUS:,} sentences of a little language, 6 to {max(a for a, _ in lengths)} words; 2+2-layer "
+        f"translators, batches of 1,200 tokens, {seconds:g} seconds each at a rate of {RATE:g}; a 2-layer model of "
+        f"characters with 1,024 characters per step in rows of {', '.join(map(str, text_lengths))}",
         verdict,
         words,
         (

@@ -164,12 +164,10 @@ def measure(bench: Workbench) -> Evidence:
     }
     verdict, words = judge(right, {name: mean(found) for name, found in wrong.items()})
     return Evidence(
-        f"2 blocks of width {WIDTH} (2 and 2 for the encoder-decoder), {steps} steps each at a rate of {RATE:g}: the "
-        "commonest of three "
-        "tokens, the "
-        f"next token of a repeated pattern, a reversed row of {LENGTH}; a causal encoder whose class token comes "
-        "first; a decoder "
-        "that learned without a mask and then has to go on by itself",
+        f"2 blocks of width {WIDTH} (2 and 2 for the encoder-decoder), {steps} steps each at a rate of {RATE:g}: "
+        f"the commonest of three tokens, the next token of a repeated pattern, a reversed row of {LENGTH}; a causal "
+        "encoder whose class token comes first; a decoder that learned without a mask and then has to go on by "
+        "itself",
         verdict,
         words,
         (

@@ -124,10 +124,9 @@ def measure(bench: Workbench) -> Evidence:
     lines = tuple(series(share, range(len(first)), [[row[share] for row in first]]) for share in shares)
     lost = series("loss added", range(len(first)), [[row["lost"] for row in first]])
     return Evidence(
-        f"2+2-layer translators of a little language whose alignments are known, 4 heads, {steps} steps at a rate of "
-        f"{RATE:g}; in the "
-        "charts e, d "
-        "and c are heads of the encoder, the decoder and between them, by layer and head, of the first seed",
+        f"2+2-layer translators of a little language whose alignments are known, 4 heads, {steps} steps at a rate "
+        f"of {RATE:g}; in the charts e, d and c are heads of the encoder, the decoder and between them, by layer "
+        "and head, of the first seed",
         verdict,
         words,
         (

@@ -72,9 +72,8 @@ def measure(bench: Workbench) -> Evidence:
     return Evidence(
         f"2-layer models of characters of width {WIDTH}, with the paper's positions added to scaled embeddings, so "
         f"that they take no part of d_k; {steps} steps each, each kind at the best of three rates "
-        f"({told_rates(rates)}): "
-        f"1 to {HEADS[-1]} heads of d_k = {WIDTH} / heads; and {KEY_HEADS} heads whose d_k is {KEY_WIDTHS[0]} to "
-        f"{KEY_WIDTHS[-1]}",
+        f"({told_rates(rates)}): 1 to {HEADS[-1]} heads of d_k = {WIDTH} / heads; and {KEY_HEADS} heads whose d_k "
+        f"is {KEY_WIDTHS[0]} to {KEY_WIDTHS[-1]}",
         verdict,
         words,
         (

@@ -104,10 +104,8 @@ def measure(bench: Workbench) -> Evidence:
     verdict, words = judge(losses, {window: mean(found) for window, found in recall.items()}, faster)
     return Evidence(
         f"2-layer models of characters on windows of {LENGTH} for {steps} steps at a rate of {RATE:g}, all layers "
-        "held to "
-        f"a window; recall over {DISTANCE} tokens, {recall_steps} steps at a rate of {RECALL_RATE:g}; a layer of "
-        f"width 64 with a window of {WINDOW}, forward and "
-        "backward",
+        f"held to a window; recall over {DISTANCE} tokens, {recall_steps} steps at a rate of {RECALL_RATE:g}; a layer "
+        f"of width 64 with a window of {WINDOW}, forward and backward",
         verdict,
         words,
         (

@@ -105,8 +105,7 @@ def measure(bench: Workbench) -> Evidence:
     return Evidence(
         f"models of characters of 2 layers ({sizes} parameters), {ROWS} windows of {LENGTH} per step, {seconds:g} "
         f"seconds each, each kind at the best of three rates ({told_rates(rates)}), which falls with the time; and "
-        "once "
-        f"more {steps} steps each, over which it falls",
+        f"once more {steps} steps each, over which it falls",
         verdict,
         words,
         (

@@ -97,12 +97,10 @@ def measure(bench: Workbench) -> Evidence:
     verdict, words = judge(means)
     chosen = [place for place, factor in enumerate(FACTORS) if factor in (0.5, 1.0, 2.0)]
     return Evidence(
-        f"a 2-layer ViT with patches of {PATCH}, trained on images of {SIZE} x {SIZE} for {steps} steps at a rate of "
-        f"{RATE:g} to tell which quarter of the image holds a dot, which is as large in pixels at every size, so "
-        "that only positions are "
-        "put to the test; "
-        f"read at {int(FACTORS[0] * SIZE)} to {int(FACTORS[-1] * SIZE)}; fine-tuning takes "
-        f"{steps // 10} steps at a rate of {TUNING_RATE:g}",
+        f"a 2-layer ViT with patches of {PATCH}, trained on images of {SIZE} x {SIZE} for {steps} steps at a rate "
+        f"of {RATE:g} to tell which quarter of the image holds a dot, which is as large in pixels at every size, so "
+        f"that only positions are put to the test; read at {int(FACTORS[0] * SIZE)} to {int(FACTORS[-1] * SIZE)}; "
+        f"fine-tuning takes {steps // 10} steps at a rate of {TUNING_RATE:g}",
         verdict,
         words,
         tuple(

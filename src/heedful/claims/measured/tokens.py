@@ -166,9 +166,9 @@ def measure(bench: Workbench) -> Evidence:
     tokens = [(SIZE // patch) ** 2 for patch in order]
     return Evidence(
         f"2 blocks of width {WIDTH}, {ROWS} rows per step, {steps} steps, each kind at the best of three rates "
-        f"({told_rates({name: rates[kind] for kind, name in names.items()})}): "
-        f"six shapes on images of {SIZE} x {SIZE}, and six topics "
-        f"of the Python reference from {SNIPPET['words']} words or {SNIPPET['characters']} characters",
+        f"({told_rates({name: rates[kind] for kind, name in names.items()})}): six shapes on images of {SIZE} x "
+        f"{SIZE}, and six topics of the Python reference from {SNIPPET['words']} words or {SNIPPET['characters']} "
+        "characters",
         verdict,
         words,
         (
