@@ -221,7 +221,8 @@ void advance(Group& group) {
         for (last = first; last < group.rows.size && group.rows[last].sentence == &sentence;) last++;
         const StepRow* rows = group.rows.data + first;
         const int count = static_cast<int>(last - first);
-        if (options.repetition_penalty != 1.0 || options.no_repeat_ngram)
+        // A prefix may repeat itself.
+        if ((options.repetition_penalty != 1.0 || options.no_repeat_ngram) && rows->wanted < 0)
             for (int i = 0; i < count; i++)
                 adjust(group, rows[i], settings.vocabulary, group.logits.data + (first + i) * group.logit_stride);
         if (rows->wanted >= 0)

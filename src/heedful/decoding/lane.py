@@ -249,8 +249,11 @@ class Lane:
                 self.cancel(index)
 
     def _rule_out_repetition(self, scores: TokenScores) -> None:
+        forced = set(self.slots.forced.tolist())
         for place, row in enumerate(scores.rows_A.tolist()):
             slot, own_row = divmod(row, len(self.slots.own_rows))
+            if slot in forced:  # a prefix may repeat itself
+                continue
             text = [*self.texts[slot], *self.slots.tokens_so_far(slot, own_row)]
             against_repetition(
                 scores.logits_AV[place], scores.peak_A1[place], scores.log_peak_A1[place], text, self.options
