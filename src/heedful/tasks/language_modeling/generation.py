@@ -128,7 +128,7 @@ class Sample:
 
     def __init__(self, language: Language, prompt: Sequence[int], options: GenerationOptions, number: int = 0) -> None:
         self.language, self.options, self.number = language, options, number
-        self.stream = TextStream(language.tokenizer, options.stop)
+        self.stream = TextStream(language.tokenizer, options.stop, prompt)
         self.tokens = list(prompt)
         self.generated = self.rounds = 0
         self.over = False
