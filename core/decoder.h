@@ -85,7 +85,7 @@ int num_columns(const heedful_model& model, const Sentence& sentence);
 int32_t token_of(const heedful_model& model, const Sentence& sentence, int column);
 // The columns of the largest logits of a row, largest first, among equals the first column first.
 int likeliest_of(const float* logits, int columns, int count, Candidate* found);
-// A column drawn from a row of logits by a uniform number; `from` is scratch memory.
+// A column drawn from a row of logits by a uniform number, or -1 if all are ruled out; `from` is scratch memory.
 int draw(const heedful_options& options, const float* logits, int columns, double uniform, Array<Candidate>& from);
 void write_result(const heedful_options& options, Sentence& sentence, Result& result);
 bool is_done(const heedful_options& options, Sentence& sentence);

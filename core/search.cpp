@@ -61,7 +61,10 @@ static int keep_best(Child* best, int count, int most, const Child& child) {
 static void adjust(Group& group, const StepRow& row, int vocabulary, float* logits) {
     const heedful_options& options = group.decoder->options;
     const Sentence& sentence = *row.sentence;
-    const size_t before = sentence.continues ? sentence.source.size + 1 : 0, length = before + sentence.length;
+    // An empty text is read as the end of another one, which must not rule out its own end.
+    const bool is_empty = !sentence.source.size && sentence.first == group.decoder->model->settings.end;
+    const size_t before = sentence.continues && !is_empty ? sentence.source.size + 1 : 0;
+    const size_t length = before + sentence.length;
     Array<int32_t>& text = group.text;
     text.resize(length);
     if (before) {
@@ -129,6 +132,7 @@ static void sample(Group& group, Sentence& sentence, const StepRow* rows, size_t
         const float* logits = group.logits.data + (first + i) * group.logit_stride;
         const double number = uniform(sentence.seed, sentence.number, row, sentence.length);
         const int column = draw(group.decoder->options, logits, columns, number, group.drawn_from);
+        if (column < 0) continue;  // all are ruled out: it stays unfinished
         const float score = rows[i].log_probability(logits[column]);
         sentence.children[row] = {row, token_of(model, sentence, column), score, sentence.totals[row] + score};
     }

@@ -172,7 +172,9 @@ class Lane:
         self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
         for slot, (_, _, job) in zip(slots, taken, strict=True):
             self.slots.open(slot, job.request, job.first, self.shortest, job.longest)
-            self.texts[slot] = [*job.prefilled, job.first] if self.model.continues_text else []
+            before = [*job.prefilled, job.first] if self.model.continues_text else []
+            # An empty text is read as the end of another one, which must not rule out its own end.
+            self.texts[slot] = [token for token in before if token != self.slots.end]
             if job.watch:
                 self.watches[job.request.index] = job.watch
 

@@ -30,8 +30,10 @@ def found(model, options, prefix=()):
         DecodingOptions(beam=1, max_length=19, no_repeat_ngram=1),
         DecodingOptions(beam=3, nbest=3, max_length=19, no_repeat_ngram=2, repetition_penalty=1.3),
         DecodingOptions(max_length=13, no_repeat_ngram=3, sampling=SamplingOptions(temperature=0.7, seed=5)),
+        DecodingOptions(beam=1, min_length=37, max_length=41, no_repeat_ngram=1),
+        DecodingOptions(min_length=37, max_length=41, no_repeat_ngram=1, sampling=SamplingOptions(seed=5)),
     ],
-    ids=["penalty", "no token twice", "both", "samples"],
+    ids=["penalty", "no token twice", "both", "samples", "no token left", "no token left to draw"],
 )
 @pytest.mark.parametrize("prefix", [(), (17, 19, 17, 19, 17)], ids=["free", "forced"])
 def test_both_engines_find_the_same(engines, options, prefix) -> None:
