@@ -11,13 +11,11 @@
 
 namespace heedful {
 
-// ((5 + |Y|) / 6) ^ alpha of Wu et al. (2016); |Y| counts every scored token, the end too.
-static double length_penalty(const heedful_options& options, int length) {
+double length_penalty(const heedful_options& options, int length) {
     return pow((5.0 + length) / 6.0, options.length_penalty);
 }
 
-// The tokens of a hypothesis and their scores, from its last row back to its first.
-static void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores) {
+void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores) {
     for (int step = length - 1; step >= 0; step--) {
         const Step& each = sentence.history[size_t(step) * sentence.beam + row];
         tokens[step] = each.token;
@@ -25,7 +23,6 @@ static void walk(const Sentence& sentence, int length, int row, int32_t* tokens,
         row = each.parent;
     }
 }
-
 
 int best_row(const Sentence& sentence) {
     int best = 0;
@@ -239,8 +236,7 @@ void advance(Group& group) {
     }
 }
 
-// The places of ended hypotheses, best first, among equals the earlier first.
-static const int* rank_ended(Sentence& sentence) {
+const int* rank_ended(Sentence& sentence) {
     int* order = sentence.order.data;
     for (int i = 0; i < sentence.num_ended; i++) {
         int place = i;
@@ -257,44 +253,6 @@ bool is_done(const heedful_options& options, Sentence& sentence) {
     if (sentence.num_ended < options.nbest) return false;
     const double kept = sentence.ended[rank_ended(sentence)[options.nbest - 1]].score;
     return sentence.totals[best] / length_penalty(options, sentence.longest + 1) <= kept;
-}
-
-static void write_hypothesis(Result& result, const Sentence& sentence, int length, int row, double score, bool finished,
-                             float end) {
-    const int32_t head[] = {length, length + finished, finished};
-    for (int32_t each : head) result.heads.add(each);
-    result.totals.add(score);
-    const size_t first_token = result.tokens.size, first_score = result.scores.size;
-    result.tokens.resize(first_token + length);
-    result.scores.resize(first_score + length + finished);
-    walk(sentence, length, row, result.tokens.data + first_token, result.scores.data + first_score);
-    if (finished) result.scores[first_score + length] = end;
-    result.hypotheses++;
-}
-
-void write_result(const heedful_options& options, Sentence& sentence, Result& result) {
-    const int length = sentence.length - 1, beam = sentence.beam;
-    result.index = sentence.index;
-    result.hypotheses = 0;
-    const int* order = rank_ended(sentence);
-    for (int i = 0; i < sentence.num_ended && i < options.nbest; i++) {
-        const Ended& each = sentence.ended[order[i]];
-        write_hypothesis(result, sentence, each.length, each.row, each.score, true, each.end);
-    }
-    // The sentence is done: the totals from before the last step are not needed after this.
-    double* left = sentence.totals_before.data;
-    for (int i = 0; i < sentence.num_ended; i++)
-        if (sentence.ended[i].length == length) left[sentence.ended[i].row] = -INFINITY;
-    while (result.hypotheses < options.nbest) {
-        int best = 0;
-        for (int row = 1; row < beam; row++)
-            if (left[row] > left[best]) best = row;
-        if (!(left[best] > -INFINITY)) break;
-        write_hypothesis(result, sentence, length, best, left[best] / length_penalty(options, length), false, 0.0f);
-        left[best] = -INFINITY;
-    }
-    result.num_tokens = static_cast<int>(result.tokens.size);
-    result.num_scores = static_cast<int>(result.scores.size);
 }
 
 }  // namespace heedful

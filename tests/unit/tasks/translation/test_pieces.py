@@ -84,6 +84,17 @@ def test_samples_of_a_line_in_pieces_are_joined_by_their_number(translator: Tran
     options = DecodingOptions(nbest=3, max_length=7, sampling=SamplingOptions(temperature=1.5, seed=3))
     (found,) = translator.translate([PARAGRAPH], options)
     assert len(found.nbest) == 3 and len({each.text for each in found.nbest}) == 3
+    # By their ranks, other samples would come together where there are more of them.
+    (more,) = translator.translate([PARAGRAPH], replace(options, nbest=7))
+    assert {each.text for each in found.nbest} < {each.text for each in more.nbest}
+
+
+@pytest.mark.parametrize("text", [SENTENCES[0], PARAGRAPH])
+def test_samples_are_sorted_by_their_scores(translator: Translator, text: str) -> None:
+    options = DecodingOptions(nbest=11, max_length=5, sampling=SamplingOptions(temperature=1.5, seed=3))
+    found = translator.translate(text, options)
+    ranks = [(len(each.tokens) - len(each.token_scores), -each.score) for each in found.nbest]
+    assert ranks == sorted(ranks) and (found.text, found.score) == (found.nbest[0].text, found.nbest[0].score)
 
 
 def test_the_ways_to_split_a_line(translator: Translator) -> None:
