@@ -155,7 +155,7 @@ class Sample:
 
     def end(self, hypotheses: Sequence[Hypothesis]) -> None:
         """Note the end of a request: the end of the text, or only of the context."""
-        # Without a new token, the next request would be the same again: the rules leave none.
+        # Without a new token, the next request would be the same again.
         stuck = self.generated == self.generated_before
         self.over = self.over or stuck or any(each.finished for each in hypotheses)
 
