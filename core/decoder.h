@@ -85,9 +85,15 @@ int num_columns(const heedful_model& model, const Sentence& sentence);
 int32_t token_of(const heedful_model& model, const Sentence& sentence, int column);
 // The columns of the largest logits of a row, largest first, among equals the first column first.
 int likeliest_of(const float* logits, int columns, int count, Candidate* found);
-// A column drawn from a row of logits by a uniform number; `from` is scratch memory.
+// A column drawn from a row of logits by a uniform number, or -1 if all are ruled out; `from` is scratch memory.
 int draw(const heedful_options& options, const float* logits, int columns, double uniform, Array<Candidate>& from);
 void write_result(const heedful_options& options, Sentence& sentence, Result& result);
+// ((5 + |Y|) / 6) ^ alpha of Wu et al. (2016); |Y| counts every scored token, the end too.
+double length_penalty(const heedful_options& options, int length);
+// The tokens of a hypothesis and their scores, from its last row back to its first.
+void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores);
+// The places of ended hypotheses, best first, among equals the earlier first.
+const int* rank_ended(Sentence& sentence);
 bool is_done(const heedful_options& options, Sentence& sentence);
 // The row of the best hypothesis under way.
 int best_row(const Sentence& sentence);

@@ -46,7 +46,7 @@ int draw(const heedful_options& options, const float* logits, int columns, doubl
         if (logits[column] > -INFINITY) from.add({logits[column], column});
     }
     size_t count = from.size;
-    if (!count) fail("no token is left to draw from");
+    if (!count) return -1;
     const size_t top_k = options.top_k > 0 ? options.top_k : count;
     if (top_k < count || options.top_p < 1.0) qsort(from.data, count, sizeof(Candidate), compare);
     if (top_k < count) count = top_k;

@@ -11,13 +11,11 @@
 
 namespace heedful {
 
-// ((5 + |Y|) / 6) ^ alpha of Wu et al. (2016); |Y| counts every scored token, the end too.
-static double length_penalty(const heedful_options& options, int length) {
+double length_penalty(const heedful_options& options, int length) {
     return pow((5.0 + length) / 6.0, options.length_penalty);
 }
 
-// The tokens of a hypothesis and their scores, from its last row back to its first.
-static void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores) {
+void walk(const Sentence& sentence, int length, int row, int32_t* tokens, float* scores) {
     for (int step = length - 1; step >= 0; step--) {
         const Step& each = sentence.history[size_t(step) * sentence.beam + row];
         tokens[step] = each.token;
@@ -25,7 +23,6 @@ static void walk(const Sentence& sentence, int length, int row, int32_t* tokens,
         row = each.parent;
     }
 }
-
 
 int best_row(const Sentence& sentence) {
     int best = 0;
@@ -61,7 +58,10 @@ static int keep_best(Child* best, int count, int most, const Child& child) {
 static void adjust(Group& group, const StepRow& row, int vocabulary, float* logits) {
     const heedful_options& options = group.decoder->options;
     const Sentence& sentence = *row.sentence;
-    const size_t before = sentence.continues ? sentence.source.size + 1 : 0, length = before + sentence.length;
+    // An empty text is read as the end of another one, which must not rule out its own end.
+    const bool is_empty = !sentence.source.size && sentence.first == group.decoder->model->settings.end;
+    const size_t before = sentence.continues && !is_empty ? sentence.source.size + 1 : 0;
+    const size_t length = before + sentence.length;
     Array<int32_t>& text = group.text;
     text.resize(length);
     if (before) {
@@ -129,6 +129,7 @@ static void sample(Group& group, Sentence& sentence, const StepRow* rows, size_t
         const float* logits = group.logits.data + (first + i) * group.logit_stride;
         const double number = uniform(sentence.seed, sentence.number, row, sentence.length);
         const int column = draw(group.decoder->options, logits, columns, number, group.drawn_from);
+        if (column < 0) continue;  // all are ruled out: it stays unfinished
         const float score = rows[i].log_probability(logits[column]);
         sentence.children[row] = {row, token_of(model, sentence, column), score, sentence.totals[row] + score};
     }
@@ -221,7 +222,8 @@ void advance(Group& group) {
         for (last = first; last < group.rows.size && group.rows[last].sentence == &sentence;) last++;
         const StepRow* rows = group.rows.data + first;
         const int count = static_cast<int>(last - first);
-        if (options.repetition_penalty != 1.0 || options.no_repeat_ngram)
+        // A prefix may repeat itself.
+        if ((options.repetition_penalty != 1.0 || options.no_repeat_ngram) && rows->wanted < 0)
             for (int i = 0; i < count; i++)
                 adjust(group, rows[i], settings.vocabulary, group.logits.data + (first + i) * group.logit_stride);
         if (rows->wanted >= 0)
@@ -234,8 +236,7 @@ void advance(Group& group) {
     }
 }
 
-// The places of ended hypotheses, best first, among equals the earlier first.
-static const int* rank_ended(Sentence& sentence) {
+const int* rank_ended(Sentence& sentence) {
     int* order = sentence.order.data;
     for (int i = 0; i < sentence.num_ended; i++) {
         int place = i;
@@ -252,44 +253,6 @@ bool is_done(const heedful_options& options, Sentence& sentence) {
     if (sentence.num_ended < options.nbest) return false;
     const double kept = sentence.ended[rank_ended(sentence)[options.nbest - 1]].score;
     return sentence.totals[best] / length_penalty(options, sentence.longest + 1) <= kept;
-}
-
-static void write_hypothesis(Result& result, const Sentence& sentence, int length, int row, double score, bool finished,
-                             float end) {
-    const int32_t head[] = {length, length + finished, finished};
-    for (int32_t each : head) result.heads.add(each);
-    result.totals.add(score);
-    const size_t first_token = result.tokens.size, first_score = result.scores.size;
-    result.tokens.resize(first_token + length);
-    result.scores.resize(first_score + length + finished);
-    walk(sentence, length, row, result.tokens.data + first_token, result.scores.data + first_score);
-    if (finished) result.scores[first_score + length] = end;
-    result.hypotheses++;
-}
-
-void write_result(const heedful_options& options, Sentence& sentence, Result& result) {
-    const int length = sentence.length - 1, beam = sentence.beam;
-    result.index = sentence.index;
-    result.hypotheses = 0;
-    const int* order = rank_ended(sentence);
-    for (int i = 0; i < sentence.num_ended && i < options.nbest; i++) {
-        const Ended& each = sentence.ended[order[i]];
-        write_hypothesis(result, sentence, each.length, each.row, each.score, true, each.end);
-    }
-    // The sentence is done: the totals from before the last step are not needed after this.
-    double* left = sentence.totals_before.data;
-    for (int i = 0; i < sentence.num_ended; i++)
-        if (sentence.ended[i].length == length) left[sentence.ended[i].row] = -INFINITY;
-    while (result.hypotheses < options.nbest) {
-        int best = 0;
-        for (int row = 1; row < beam; row++)
-            if (left[row] > left[best]) best = row;
-        if (!(left[best] > -INFINITY)) break;
-        write_hypothesis(result, sentence, length, best, left[best] / length_penalty(options, length), false, 0.0f);
-        left[best] = -INFINITY;
-    }
-    result.num_tokens = static_cast<int>(result.tokens.size);
-    result.num_scores = static_cast<int>(result.scores.size);
 }
 
 }  // namespace heedful

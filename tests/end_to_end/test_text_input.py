@@ -168,7 +168,7 @@ def test_pairs_to_score(run, models, tmp_path: Path) -> None:
     assert "line 2 has no tab" in run(*command, stdin=b"red\tdog\nblue\n", code=2).stderr.decode()
     assert "give both" in run(*command, *files[:2], code=2).stderr.decode()
     long = b"red\tdog\n" * 300 + b"red\t" + b"dog " * 400 + b"\n"
-    assert "pair 301 has a text of more than" in run(*command, stdin=long, code=2).stderr.decode()
+    assert "pair 301 has a target of more than" in run(*command, stdin=long, code=2).stderr.decode()
 
 
 def test_vectors_in_a_file_that_is_written_bit_by_bit(run, models, tmp_path: Path) -> None:

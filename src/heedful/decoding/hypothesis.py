@@ -53,7 +53,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Decoded:
-    """The hypotheses for the request of that index: finished ones, best first, then any unfinished ones."""
+    """The hypotheses for the request of that index: finished ones, best first, then any unfinished ones.
+
+    Samples come in the order of their numbers, so that those of several requests can be put together by these.
+    """
 
     index: int
     hypotheses: list[Hypothesis]

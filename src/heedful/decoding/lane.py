@@ -172,7 +172,9 @@ class Lane:
         self.state.insert(slots, taken[0][0], [row for _, row, _ in taken])
         for slot, (_, _, job) in zip(slots, taken, strict=True):
             self.slots.open(slot, job.request, job.first, self.shortest, job.longest)
-            self.texts[slot] = [*job.prefilled, job.first] if self.model.continues_text else []
+            before = [*job.prefilled, job.first] if self.model.continues_text else []
+            # An empty text is read as the end of another one, which must not rule out its own end.
+            self.texts[slot] = [token for token in before if token != self.slots.end]
             if job.watch:
                 self.watches[job.request.index] = job.watch
 
@@ -249,8 +251,11 @@ class Lane:
                 self.cancel(index)
 
     def _rule_out_repetition(self, scores: TokenScores) -> None:
+        forced = set(self.slots.forced.tolist())
         for place, row in enumerate(scores.rows_A.tolist()):
             slot, own_row = divmod(row, len(self.slots.own_rows))
+            if slot in forced:  # a prefix may repeat itself
+                continue
             text = [*self.texts[slot], *self.slots.tokens_so_far(slot, own_row)]
             against_repetition(
                 scores.logits_AV[place], scores.peak_A1[place], scores.log_peak_A1[place], text, self.options

@@ -50,6 +50,7 @@ class Slots:
         shape = (capacity, options.rows)
         self.end = end
         self.nbest, self.alpha, self.first_rows = options.nbest, options.length_penalty, first_rows
+        self.sampling = options.sampling is not None
         self.seed = options.sampling.seed if options.sampling else 0
         self.used = 0
         self.sentences = np.zeros(capacity, SENTENCE)
@@ -169,17 +170,19 @@ class Slots:
         length = int(self.sentences["length"][slot]) - 1
         history = self.history[slot, :length].tolist()
         ended = self.ended[slot, : self.sentences["num_ended"][slot]]
-        found = []
+        found, rows = [], []
         for score, steps, row, end in ended[np.argsort(-ended["score"], kind="stable")][: self.nbest].tolist():
             tokens, scores = _walk(history[:steps], row)
             found.append(Hypothesis(tokens, [*scores, end], score, finished=True))
+            rows.append(row)
         totals = self.totals_before[slot].copy()
         totals[ended["row"][ended["length"] == length]] = -np.inf
         for row in np.argsort(-totals, kind="stable")[: self.nbest - len(found)].tolist():
             if totals[row] > -np.inf:
                 score = float(totals[row] / self.penalties[length])
                 found.append(Hypothesis(*_walk(history, row), score, finished=False))
-        return found
+                rows.append(row)
+        return [found[place] for place in np.argsort(rows)] if self.sampling else found
 
 
 def _walk(history: list[list[tuple[int, int, float]]], row: int) -> tuple[list[int], list[float]]:

@@ -1,14 +1,13 @@
-"""Text files that are read whole: one by a name or a pattern, two that are aligned, several with their contents."""
+"""Text files that are read whole: one by a name or a pattern, or two that are aligned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.text.corpus_file import CorpusFile, aligned_files
-from heedful.text.encodings import LineCensus
-from heedful.text.text_files import MAX_LINE_BYTES, expand_files, unpacked_blocks
+from heedful.text.text_files import MAX_LINE_BYTES, expand_files
 
 Remark = Callable[[str], None]
 
@@ -55,18 +54,3 @@ def read_aligned(
     if not sources:
         raise UserError(f"{source} and {target} are empty")
     return sources, targets
-
-
-def read_whole_texts(patterns: Sequence[str], remark: Remark, encoding: str | None = None) -> list[str]:
-    """The contents of text files; bytes that are not UTF-8 become U+FFFD, with a remark."""
-    texts = []
-    for file in expand_files(patterns):
-        raw = b"".join(unpacked_blocks(file, encoding)).replace(b"\r\n", b"\n")
-        census = LineCensus(file, encoding)
-        census.look(raw)
-        census.finish()
-        text = raw.decode("utf-8", "replace")
-        if text.encode("utf-8") != raw:
-            remark(f"{file} is not valid UTF-8: read with U+FFFD")
-        texts.append(text)
-    return texts

@@ -83,12 +83,18 @@ def put(model: ctypes.c_void_p, name: str, numbers: np.ndarray, first: int = 0, 
     return engine().heedful_model_put(*given)
 
 
-@pytest.fixture
-def model() -> Iterator[ctypes.c_void_p]:
+def model_of(largest: np.float32 | None = None) -> ctypes.c_void_p:
     made, random = ctypes.c_void_p(engine().heedful_model_new(settings())), np.random.default_rng(3)
     for name, shape in TENSORS.items():
-        assert not put(made, name, random.standard_normal(shape, np.float32))
+        numbers = random.standard_normal(shape, np.float32)
+        assert not put(made, name, np.sign(numbers) * largest if largest and name == "output.weight" else numbers)
     assert not engine().heedful_model_finish(made)
+    return made
+
+
+@pytest.fixture
+def model() -> Iterator[ctypes.c_void_p]:
+    made = model_of()
     yield made
     engine().heedful_model_free(made)
 
@@ -140,16 +146,33 @@ def test_a_sample_ends_where_it_does_whatever_the_length_penalty(model: ctypes.c
     assert [steps_until_done(model, first, length_penalty=penalty) for first in range(VOCABULARY)] == steps
 
 
-def test_a_decoder_that_has_failed_goes_no_further(model: ctypes.c_void_p) -> None:
-    decoder = decoder_of(model, sampling=1, no_repeat_ngram=1, min_length=19)
+def test_a_decoder_that_has_failed_goes_no_further() -> None:
+    model = model_of(largest=np.float32(3e38))  # finite, but its scores are not
+    decoder = decoder_of(model, sampling=1)
     assert not add(decoder, longest=19)
     while not engine().heedful_decoder_step(decoder):
         assert engine().heedful_decoder_running(decoder)
-    assert last_error() == "no token is left to draw from"
+    assert last_error() == "the model's scores are not numbers"
     for failed in (engine().heedful_decoder_step(decoder), add(decoder)):
         assert failed
         assert "has failed before" in last_error()
     assert not engine().heedful_decoder_cancel(decoder, 0)
+    engine().heedful_decoder_free(decoder)
+    engine().heedful_model_free(model)
+
+
+def test_a_sample_without_a_token_to_draw_stays_unfinished(model: ctypes.c_void_p) -> None:
+    decoder = decoder_of(model, sampling=1, no_repeat_ngram=1, min_length=19)
+    assert not add(decoder, longest=19)
+    while engine().heedful_decoder_running(decoder) or engine().heedful_decoder_waiting(decoder):
+        assert not engine().heedful_decoder_step(decoder)
+    index, sizes = ctypes.c_int64(), (ctypes.c_int32 * 3)()
+    for _ in range(2):
+        assert engine().heedful_decoder_done(decoder, ctypes.byref(index), sizes)
+        heads, totals = (ctypes.c_int32 * (3 * sizes[0]))(), (ctypes.c_double * sizes[0])()
+        tokens, scores = (ctypes.c_int32 * sizes[1])(), (ctypes.c_float * sizes[2])()
+        engine().heedful_decoder_take(decoder, heads, totals, tokens, scores)
+        assert not any(heads[2::3]) and sizes[1] > 0
     engine().heedful_decoder_free(decoder)
 
 

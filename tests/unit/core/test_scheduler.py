@@ -220,6 +220,17 @@ def test_samples_begin_with_their_prefix(pair):
         assert len({tuple(each.tokens) for each in hypotheses}) > 1
 
 
+def test_samples_come_in_the_order_of_their_numbers(core):
+    requests = requests_of((1, 5, 0), 29)
+
+    def found(nbest):
+        options = DecodingOptions(nbest=nbest, max_extra=13, sampling=SamplingOptions(seed=1))
+        return {n: [h.tokens for h in each] for n, each in by_index(decode(core, requests, options, 3)).items()}
+
+    few, more = found(3), found(7)
+    assert few == {n: each[:3] for n, each in more.items()}
+
+
 def says_the_same_often(model) -> None:
     model.output.weight[17:67] = model.output.weight[17]
     model.output.weight[END] = model.output.weight[17]

@@ -18,8 +18,8 @@ def engines(request, tmp_path_factory):
     return both(save(tmp_path_factory.mktemp("model"), request.param, settings, output=1.5))
 
 
-def found(model, options):
-    requests = [Request(number, source) for number, source in enumerate(texts((3, 7, 1, 11, 5), 23))]
+def found(model, options, prefix=()):
+    requests = [Request(number, source, prefix) for number, source in enumerate(texts((3, 7, 1, 11, 5), 23))]
     return {each.index: each.hypotheses for each in decode(model, requests, options, 5)}
 
 
@@ -30,15 +30,29 @@ def found(model, options):
         DecodingOptions(beam=1, max_length=19, no_repeat_ngram=1),
         DecodingOptions(beam=3, nbest=3, max_length=19, no_repeat_ngram=2, repetition_penalty=1.3),
         DecodingOptions(max_length=13, no_repeat_ngram=3, sampling=SamplingOptions(temperature=0.7, seed=5)),
+        DecodingOptions(beam=1, min_length=37, max_length=41, no_repeat_ngram=1),
+        DecodingOptions(min_length=37, max_length=41, no_repeat_ngram=1, sampling=SamplingOptions(seed=5)),
     ],
-    ids=["penalty", "no token twice", "both", "samples"],
+    ids=["penalty", "no token twice", "both", "samples", "no token left", "no token left to draw"],
 )
-def test_both_engines_find_the_same(engines, options) -> None:
-    by_core, by_torch = (found(model, options) for model in engines)
+@pytest.mark.parametrize("prefix", [(), (17, 19, 17, 19, 17)], ids=["free", "forced"])
+def test_both_engines_find_the_same(engines, options, prefix) -> None:
+    by_core, by_torch = (found(model, options, prefix) for model in engines)
     for index, hypotheses in by_torch.items():
+        assert all(each.tokens[: len(prefix)] == list(prefix) for each in hypotheses)
         assert [each.tokens for each in by_core[index]] == [each.tokens for each in hypotheses]
         for ours, theirs in zip(by_core[index], hypotheses, strict=True):
             torch.testing.assert_close(torch.tensor(ours.token_scores), torch.tensor(theirs.token_scores), **CLOSE)
+
+
+def test_the_scores_of_a_prefix_are_the_models_own(engines) -> None:
+    prefix = (17, 19, 17, 19, 17)
+    for model in engines:
+        free = found(model, DecodingOptions(beam=1, max_length=7), prefix)
+        for rules in ({"no_repeat_ngram": 1}, {"repetition_penalty": 1.7}):
+            for index, (ours,) in found(model, DecodingOptions(beam=1, max_length=7, **rules), prefix).items():
+                assert ours.token_scores[: len(prefix)] == free[index][0].token_scores[: len(prefix)]
+                assert ours.finished or len(ours.tokens) > len(prefix)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -116,6 +116,13 @@ def test_samples_are_reproducible_and_differ_by_seed_request_and_number(table_mo
     assert len(set(texts)) > 25
 
 
+def test_samples_come_in_the_order_of_their_numbers(table_model):
+    model = table_model(101, end_bias=1.0)
+    requests = [Request(n, (3, 5)) for n in range(7)]
+    few, more = (sample(model, requests, SamplingOptions(seed=3), nbest=count) for count in (3, 7))
+    assert few == {index: hypotheses[:3] for index, hypotheses in more.items()}
+
+
 def test_sampled_scores_are_the_models_own(table_model):
     model = table_model(31, end_bias=1.0)
     for hypotheses in sample(

@@ -11,8 +11,8 @@ from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.loading import load_with
+from heedful.text.document_unit import DocumentUnit
 from heedful.text.documents import Documents
-from heedful.text.whole_files import read_whole_texts
 
 
 def evaluate(model: str, options: Options, remark: Remark) -> Measured:
@@ -20,12 +20,12 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     pipeline = load_with(model, Computing(options["device"], options["engine"], options["precision"]))
     assert isinstance(pipeline, LanguageModel)
     if (options["document"] or pipeline.config.document) == "line":
-        texts = _lines(options["text"], remark, options["encoding"])
+        texts = _documents(options["text"], "line", remark, options["encoding"])
         remark(
             f"each of the {len(texts):,} lines that are not blank is a document of its own; --document file: each file"
         )
     else:
-        texts = read_whole_texts(options["text"], remark, options["encoding"])
+        texts = _documents(options["text"], "file", remark, options["encoding"])
     result = pipeline.score(texts)
     figures = {**asdict(result), "perplexity": result.perplexity, "bits_per_byte": result.bits_per_byte}
     return figures, [
@@ -35,12 +35,19 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     ]
 
 
-def _lines(patterns: Sequence[str], remark: Remark, encoding: str | None) -> list[str]:
-    """The non-blank lines of text files, cleaned as for training."""
+def _documents(patterns: Sequence[str], unit: DocumentUnit, remark: Remark, encoding: str | None) -> list[str]:
+    """The documents in text files that are not blank, cleaned as for training."""
 
     def tell(rule: str, action: str, *, file: str, line: int) -> None:
         remark(f"line {line} of {file} was {action}: {rule}")
 
     with tempfile.TemporaryDirectory() as spooled:
-        documents = Documents.from_files(tuple(patterns), "line", Path(spooled), encoding)
-        return [part.text for part in documents.parts(tell)]
+        documents = Documents.from_files(tuple(patterns), unit, Path(spooled), encoding)
+        texts: list[str] = []
+        parts: list[str] = []
+        for part in documents.parts(tell):
+            parts.append(part.text)
+            if part.ends:
+                texts.append("".join(parts))
+                parts = []
+        return texts

@@ -128,9 +128,9 @@ class Sample:
 
     def __init__(self, language: Language, prompt: Sequence[int], options: GenerationOptions, number: int = 0) -> None:
         self.language, self.options, self.number = language, options, number
-        self.stream = TextStream(language.tokenizer, options.stop)
+        self.stream = TextStream(language.tokenizer, options.stop, prompt)
         self.tokens = list(prompt)
-        self.generated = self.rounds = 0
+        self.generated = self.generated_before = self.rounds = 0
         self.over = False
 
     def request(self, index: int) -> Request:
@@ -142,6 +142,7 @@ class Sample:
         most = min(self.options.max_tokens - self.generated, MOST_TOKENS)
         draw = (self.options.seed, self.number + self.rounds * ROUND)
         self.rounds += 1
+        self.generated_before = self.generated
         return Request(index, self.tokens[:], max_length=most, draw=draw)
 
     def take(self, token: int) -> str:
@@ -154,7 +155,9 @@ class Sample:
 
     def end(self, hypotheses: Sequence[Hypothesis]) -> None:
         """Note the end of a request: the end of the text, or only of the context."""
-        self.over = self.over or any(each.finished for each in hypotheses)
+        # Without a new token, the next request would be the same again.
+        stuck = self.generated == self.generated_before
+        self.over = self.over or stuck or any(each.finished for each in hypotheses)
 
 
 class Generation:

@@ -11,10 +11,12 @@ LONGEST_CHARACTER = 4
 
 
 class TextStream:
-    """Gives the text of a growing row of tokens, piece by piece, up to the first stop string."""
+    """Gives the text of a growing row of tokens after `before`, piece by piece, up to the first stop string."""
 
-    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
+    def __init__(self, tokenizer: Tokenizer, stop: Sequence[str], before: Sequence[int] = ()) -> None:
         self.tokenizer, self.stop = tokenizer, stop
+        # The latest tokens whose text was given: many tokenizers give the first token of a text without its space.
+        self.context = list(before[-1:])
         self.tokens: list[int] = []
         self.held = ""
         self.stopped = False
@@ -22,17 +24,23 @@ class TextStream:
     def add(self, token: int) -> str:
         """Add a token; returns the text that is now certain."""
         self.tokens.append(token)
-        text = self.tokenizer.decode(self.tokens)
+        text = self._text()
         if text.endswith("\ufffd") and len(self.tokens) < LONGEST_CHARACTER:
             return ""  # perhaps the beginning of a character
-        self.tokens = []
+        self.context, self.tokens = self.tokens, []
         return self._release(text, final=False)
 
     def finish(self) -> str:
         """What is left once there are no more tokens."""
-        text = self.tokenizer.decode(self.tokens)
-        self.tokens = []
+        text = self._text()
+        self.context, self.tokens = self.tokens, []
         return self._release(text, final=True)
+
+    def _text(self) -> str:
+        """The text of the tokens that was not given yet."""
+        before, whole = self.tokenizer.decode(self.context), self.tokenizer.decode([*self.context, *self.tokens])
+        # Bytes that make up no character may change what others before them become.
+        return whole[len(before) :] if whole.startswith(before) else self.tokenizer.decode(self.tokens)
 
     def _release(self, text: str, final: bool) -> str:
         if self.stopped:

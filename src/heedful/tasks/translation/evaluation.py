@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import sacrebleu
@@ -16,6 +16,7 @@ from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.corpus import read_pairs
 from heedful.tasks.translation.lines import LineSettings, cached_translator, number_of_workers, translate_texts
+from heedful.tasks.translation.scoring import score_pairs
 from heedful.text.encodings import check_encoding
 from heedful.text.row_options import RowOptions
 from heedful.text.whole_files import read_aligned
@@ -41,15 +42,25 @@ def evaluate_translation(
     sources: list[str],
     references: list[str],
     remark: Callable[[int, str], None],
+    places: Sequence[str] | None = None,
 ) -> TranslationScores:
-    """Translate the sources and compare with the references; `remark` receives numbers of odd pairs, with remarks."""
+    """Translate the sources and compare with the references; `remark` receives numbers of odd pairs, with remarks.
+
+    `places` says where each pair is, for errors.
+    """
     settings = settings.of_this_version()
     # Blank sources are not scored: they stay blank.
     asked = [number for number, source in enumerate(sources) if source.strip()]
     if not asked:
         raise UserError("all sources are blank: there is nothing to measure")
     with remarks() as found:
-        scores = cached_translator(settings).score([sources[n] for n in asked], [references[n] for n in asked])
+        scores = score_pairs(
+            cached_translator(settings),
+            [sources[n] for n in asked],
+            [references[n] for n in asked],
+            alpha=0.0,  # only log-probabilities are used
+            names=[places[n] if places else f"pair {n + 1}" for n in asked],
+        )
     for place, text in found:
         remark(asked[place] + 1, text)
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
@@ -103,7 +114,7 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
     settings = LineSettings(model, search, computing, **{name: options[name] for name in names})
     workers = number_of_workers(options["workers"], options["device"])
     result = evaluate_translation(
-        settings, workers, sources, references, lambda number, text: remark(f"{places[number - 1]} {text}")
+        settings, workers, sources, references, lambda number, text: remark(f"{places[number - 1]} {text}"), places
     )
     figures = asdict(result)
     del figures["translations"]

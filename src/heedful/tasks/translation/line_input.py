@@ -15,14 +15,44 @@ from heedful.text.text_files import BYTE_ORDER_MARK
 PATIENCE = 0.01
 # Bytes of memory for each byte of a line while it is translated (measured: 480), and bytes of a line to be checked.
 BYTES_PER_BYTE, LONG_LINE = 500, 1 << 20
+# Lines of this many bytes are translated at a time, however few they are.
+CHUNK_BYTES = 1 << 20
+# Bytes that are read ahead, and what a line takes besides its own.
+BYTES_AHEAD, BYTES_PER_LINE = 4 * CHUNK_BYTES, 64
 
 ReadBytes = Callable[[], bytes]
 
 
+class _Lines(queue.Queue[bytes | Exception | None]):
+    """Lines, the end (None), or an error in reading; the size of the queue is that of what it holds, in bytes."""
+
+    def _init(self, maxsize: int) -> None:
+        super()._init(maxsize)
+        self.bytes = 0
+
+    def _qsize(self) -> int:
+        return self.bytes
+
+    def _put(self, item: bytes | Exception | None) -> None:
+        super()._put(item)
+        self.bytes += _room_of(item)
+
+    def _get(self) -> bytes | Exception | None:
+        item = super()._get()
+        self.bytes -= _room_of(item)
+        return item
+
+
+def _room_of(item: bytes | Exception | None) -> int:
+    return BYTES_PER_LINE + (len(item) if isinstance(item, bytes) else 0)
+
+
 def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
-    """Lines in lists of up to `size`, without waiting for more than is there; None before each wait."""
-    # A line, the end (None), or an error in reading.
-    lines: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=4 * size)
+    """Lines in lists of up to `size`, without waiting for more than is there; None before each wait.
+
+    A list also ends with the line that makes it `CHUNK_BYTES` long.
+    """
+    lines = _Lines(maxsize=BYTES_AHEAD)
     threading.Thread(target=_read_lines, args=(read, lines), daemon=True).start()
     line: bytes | Exception | None = b""
     while line is not None:
@@ -32,11 +62,13 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
             yield None
             line = lines.get()
         chunk: list[bytes] = []
+        held = 0
         while line is not None:
             if isinstance(line, Exception):
                 raise line
             chunk.append(line)
-            if len(chunk) == size:
+            held += len(line)
+            if len(chunk) == size or held >= CHUNK_BYTES:
                 break
             try:
                 line = lines.get(timeout=PATIENCE)
@@ -44,6 +76,20 @@ def chunks(read: ReadBytes, size: int) -> Iterator[list[bytes] | None]:
                 break
         if chunk:
             yield chunk
+
+
+def in_groups(texts: Iterable[str], size: int) -> Iterator[list[InputLine]]:
+    """Texts in lists that end where those of `chunks` do."""
+    group: list[InputLine] = []
+    held = 0
+    for text in texts:
+        group.append(InputLine(text))
+        held += len(text.encode("utf-8", "replace"))
+        if len(group) == size or held >= CHUNK_BYTES:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
 
 
 def decoded(groups: Iterable[list[bytes] | None]) -> Iterator[list[InputLine] | None]:
@@ -90,7 +136,7 @@ def _check_that_it_fits(size: int, number: int) -> None:
         )
 
 
-def _read_lines(read: ReadBytes, lines: queue.Queue[bytes | Exception | None]) -> None:
+def _read_lines(read: ReadBytes, lines: _Lines) -> None:
     try:
         parts: list[bytes] = []  # of a line whose end has not come yet: joined once, however many there are
         number, size = 1, 0

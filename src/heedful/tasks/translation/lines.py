@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from heedful.tasks.engines import choose_engine
 from heedful.tasks.loading import load_translator
 from heedful.tasks.remarks import remarks
 from heedful.tasks.translation.answers import Translation, pharaoh
-from heedful.tasks.translation.line_input import ReadBytes, chunks, decoded, with_prefixes
+from heedful.tasks.translation.line_input import CHUNK_BYTES, ReadBytes, chunks, decoded, in_groups, with_prefixes
 from heedful.tasks.translation.pipeline import DEFAULT_BATCH_SIZE, Translator
 from heedful.tasks.translation.recent_answers import Chunk, InputLine, LineAnswer, RecentAnswers
 from heedful.tasks.translation.segmentation import Split
@@ -96,8 +95,7 @@ def translate_texts(
     remark: Callable[[int, str], None],
 ) -> None:
     """Translate texts without line breaks, as `translate_lines` does the lines of its input."""
-    lines = (InputLine(text) for text in texts)
-    _translate(settings, workers, lambda size: iter(lambda: list(islice(lines, size)), []), write, remark)
+    _translate(settings, workers, lambda size: in_groups(texts, size), write, remark)
 
 
 def _translate(
@@ -152,7 +150,7 @@ class _Work:
 
     def take(self, chunk: Chunk) -> None:
         """Translate a chunk, or have it translated: only long input is worth starting processes for."""
-        if self.processes is None and self.workers > 1 and len(chunk.answers) == CHUNK_LINES:
+        if self.processes is None and self.workers > 1 and _is_full(chunk):
             # Only now: translating with the engine's threads does not need it, and need not wait for it.
             from heedful.machine.worker_processes import WorkerProcesses
 
@@ -182,6 +180,11 @@ class _Work:
             for text in answer.remarks:
                 self.remark(number, text)
         self.write([line for answer in chunk.answers for line in answer.lines], len(chunk.answers))
+
+
+def _is_full(chunk: Chunk) -> bool:
+    """Whether a chunk ended because it had lines enough, or bytes, of which a character has up to four."""
+    return len(chunk.answers) == CHUNK_LINES or 4 * sum(len(line.text) for line in chunk.new_lines) >= CHUNK_BYTES
 
 
 def cached_translator(settings: LineSettings) -> Translator:

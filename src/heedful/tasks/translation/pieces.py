@@ -40,16 +40,27 @@ class TextInPieces:
 
 
 def join_pieces(pieces: list[TextPiece], translations: list[Translation], ranked: bool) -> Translation:
-    """The translation of a text from those of its pieces; hypotheses that are not `ranked` are samples."""
-    if len(translations) == 1:
-        return translations[0]
+    """The translation of a text from those of its pieces; hypotheses that are not `ranked` are samples, by number."""
     if not translations:
         return Translation("")
+    if len(translations) == 1 and ranked:
+        return translations[0]
     best_of = [each.nbest for each in translations]
-    choices = _best_sums(best_of) if ranked else list(zip(*best_of, strict=False))
-    nbest = [_join_hypotheses(pieces, choice) for choice in choices]
+    if len(best_of) == 1:
+        nbest = best_of[0]
+    else:
+        # Were samples joined by rank, the likeliest of all pieces would always come together.
+        choices = _best_sums(best_of) if ranked else zip(*best_of, strict=False)
+        nbest = [_join_hypotheses(pieces, choice) for choice in choices]
+    if not ranked:
+        nbest = sorted(nbest, key=_place_of_sample)
     best = nbest[0]
     return Translation(best.text, best.score, best.tokens, best.token_scores, best.alignment, nbest, best.pieces)
+
+
+def _place_of_sample(sample: Translation) -> tuple[int, float]:
+    """What samples are sorted by: finished ones first, then by their scores; an end has a score, but is no token."""
+    return len(sample.tokens) - len(sample.token_scores), -sample.score
 
 
 class _Ranks(NamedTuple):

@@ -158,9 +158,7 @@ class Translator(Traceable):
                 rows, [splitter.split(row, each, split) for row, each in zip(filter(None, rows), ids, strict=True)]
             )
             self._warn_of_length(index, line)
-            prepared.append(
-                TextInPieces(line.pieces, line.sources, prefix_starts(self, prefixes[index], len(line.pieces)))
-            )
+            prepared.append(TextInPieces(line.pieces, line.sources, prefix_starts(self, prefixes[index], line.pieces)))
         return prepared
 
     def pieces_of_pair(

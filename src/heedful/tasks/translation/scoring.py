@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 
 def score_pairs(
-    translator: Translator, sources: Sequence[str], targets: Sequence[str], alpha: float, first_index: int = 0
+    translator: Translator,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    alpha: float,
+    first_index: int = 0,
+    names: Sequence[str] | None = None,
 ) -> list[Score]:
-    """The scores of targets given their sources, over the length penalty for `alpha`; errors count from `first_index`.
+    """The scores of targets given their sources, over the length penalty for `alpha`.
 
-    If `translate` translates a source in pieces, the score is the sum of their log-probabilities; a target with a
-    different number of sentences is scored undivided, with a warning.
+    Errors call the pairs by their `names`, or by their numbers, counted from `first_index`. If `translate` translates a
+    source in pieces, the score is the sum of their log-probabilities; a target with a different number of sentences is
+    scored undivided, with a warning.
     """
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources, but {len(targets)} targets: each needs its counterpart")
@@ -29,8 +35,13 @@ def score_pairs(
     counts = []
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), first_index + 1):
         own = translator.pieces_of_pair(source, target, index=number - 1 - first_index)
-        if limit is not None and max(len(ids) for pair in own for ids in pair) > limit:
-            raise UserError(f"pair {number} has a text of more than {limit} subwords, which is all the model takes")
+        for side, of_side in zip(("source", "target"), zip(*own, strict=True), strict=True):
+            if limit is not None and max(map(len, of_side)) > limit:
+                name = names[number - 1 - first_index] if names else f"pair {number}"
+                raise UserError(
+                    f"{name} has a {side} of more than {limit} subwords, which is all the model takes: shorten it, "
+                    "or leave the pair out"
+                )
         pieces += own
         counts.append(len(own))
     found = iter(translator.computation.token_scores(pieces))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 from heedful.config import nearest
@@ -27,10 +27,11 @@ Encode = Callable[[list[str]], list[list[int]]]
 
 @dataclass(frozen=True)
 class TextPiece:
-    """A part of a line, and the white space before it, if any."""
+    """A part of a line, the white space before it, if any, and how many sentences it is: 0 if one was cut."""
 
     text: str
     before: str
+    sentences: int = 1
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def join_lines(rows: list[str], split: list[SplitLine]) -> SplitLine:
     for row in rows:
         if row:
             first, *others = next(found).pieces
-            pieces += [TextPiece(first.text, "\n" * breaks if pieces else ""), *others]
+            pieces += [replace(first, before="\n" * breaks if pieces else ""), *others]
             breaks = 0
         breaks += 1
     sources = [ids for each in split for ids in each.sources]
@@ -116,10 +117,10 @@ class Splitter:
 
         A sentence is cut only if it is longer than every training line, or than the model takes.
         """
-        whole = SplitLine([TextPiece(line, "")], [ids], len(ids))
+        sentences = sentence_spans(line, self.language)
+        whole = SplitLine([TextPiece(line, "", len(sentences))], [ids], len(ids))
         if split == "none" and len(ids) <= self.longest:
             return whole
-        sentences = sentence_spans(line, self.language)
         usual, most_seen = self.longest, self.longest
         if self.seen:
             usual, most_seen = min(usual, self.seen.subwords_99), min(most_seen, self.seen.subwords_most)
@@ -134,7 +135,11 @@ class Splitter:
         parts = [self._parts(tokens, span, usual, bound) for span in joined]
         spans = self._with_signs(tokens, [span for part in parts for span in part.spans])
         ends = [spans[0][0], *(end for _, end in spans)]
-        pieces = [TextPiece(line[start:end], line[last:start]) for last, (start, end) in zip(ends, spans, strict=False)]
+        counts = _sentences_in(spans, sentences)
+        pieces = [
+            TextPiece(line[start:end], line[last:start], count)
+            for last, (start, end), count in zip(ends, spans, counts, strict=False)
+        ]
         forced = [part.longest for part in parts if part.is_forced]
         longest = max(forced or [part.longest for part in parts])
         return SplitLine(pieces, tokens.ids(spans), longest, bool(forced))
@@ -212,6 +217,13 @@ def _packed(spans: list[Span], sizes: list[int], most: int, room: int) -> list[S
             packed.append((start, end))
             joined, taken = 1, size
     return packed
+
+
+def _sentences_in(spans: list[Span], sentences: list[Span]) -> list[int]:
+    """How many sentences each span is, or 0 if it begins or ends inside one."""
+    begins = {start: number for number, (start, _) in enumerate(sentences)}
+    ends = {end: number for number, (_, end) in enumerate(sentences, 1)}
+    return [ends[end] - begins[start] if start in begins and end in ends else 0 for start, end in spans]
 
 
 def space_between(piece: TextPiece, source: str, target: str) -> str:

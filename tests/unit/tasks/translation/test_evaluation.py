@@ -6,6 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from heedful.cli.evaluate import evaluate
+from heedful.errors import UserError
+from heedful.model_folder import ModelConfig, save_model_folder
+from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.settings.encoder_decoder import EncoderDecoderConfig
+from heedful.text.tokenizer import Tokenizer
 
 LONG = " ".join(["red dog"] * 17)  # more subwords than the model takes
 
@@ -38,6 +43,20 @@ def test_remarks_name_the_line_of_the_file(
     assert f"line {blank} of {tmp_path / name} has a blank reference" in told
     assert f"line {long} of {tmp_path / name} has " in told and told.count("subwords without a sentence end") == 1
     assert ("is read as" in told) == bool(layout) and layout in told
+
+
+def test_a_pair_too_long_for_the_model_is_named_by_its_place(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(["red dog"], 263)
+    settings = EncoderDecoderConfig(tokenizer.vocabulary_size, 24, 29, positions="learned")
+    config = ModelConfig("encoder_decoder", "translation", settings)
+    save_model_folder(tmp_path / "model", EncoderDecoder(settings), tokenizer, config, "card")
+    (tmp_path / "a.tsv").write_text(f"red\tdog\n \tred\n\ndog\t{LONG}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"^line 4 of \S*a.tsv has a target of more than 29 subwords"):
+        said(tmp_path / "model", "--tsv", tmp_path / "a.tsv")
+    (tmp_path / "a.en").write_text("\n\nred\n")
+    (tmp_path / "a.de").write_text(f"\n\n{LONG}\n")
+    with pytest.raises(UserError, match=r"^line 3 of \S*a.en has a target of more than 29 subwords"):
+        said(tmp_path / "model", "--source", tmp_path / "a.en", "--reference", tmp_path / "a.de")
 
 
 def test_remarks_on_two_files_name_the_line_of_the_source(untrained_model: Path, tmp_path: Path) -> None:

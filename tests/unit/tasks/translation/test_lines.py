@@ -15,7 +15,7 @@ from heedful.tasks.translation import lines as line_translation
 from heedful.tasks.translation.line_input import chunks
 from heedful.tasks.translation.lines import INVALID_UTF8, LineSettings, output_lines
 from heedful.tasks.translation.pipeline import Translation
-from heedful.tasks.translation.recent_answers import InputLine, LineAnswer
+from heedful.tasks.translation.recent_answers import InputLine, LineAnswer, RecentAnswers
 
 
 def reader(blocks: list[bytes]):
@@ -72,6 +72,40 @@ def test_what_is_there_is_handed_out_while_more_is_waited_for() -> None:
     assert next(parts) is None  # about to wait: time to hand out results
     more.set()
     assert list(parts) == []
+
+
+def test_long_lines_come_by_their_bytes_and_are_not_read_far_ahead() -> None:
+    block, count, ended = (b"x" * 9_999 + b"\n") * 7, 0, False
+
+    def read() -> bytes:
+        nonlocal count
+        count += 1
+        return b"" if ended else block
+
+    parts = (part for part in chunks(read, 2048) if part)
+    given = [sum(map(len, next(parts))) for _ in range(3)]
+    assert all(size < line_input.CHUNK_BYTES + 9_999 for size in given)
+    seen = -1
+    while seen < count:  # until nothing more is read
+        seen = count
+        time.sleep(0.1)
+    assert count * len(block) - sum(given) < line_input.BYTES_AHEAD + 2 * len(block)
+    ended = True
+    assert sum(map(len, parts)) > 0
+
+
+def test_texts_come_by_their_bytes_too() -> None:
+    texts = ["é" * 300_000] * 5 + ["a"] * 7
+    assert [len(group) for group in line_input.in_groups(texts, 5)] == [2, 2, 5, 3]
+
+
+def test_full_chunks_are_those_that_ended_by_lines_or_bytes() -> None:
+    def is_full(lines: list[str]) -> bool:
+        chunk = RecentAnswers(0).look_up(1, [InputLine(text) for text in lines])
+        return line_translation._is_full(chunk)
+
+    assert is_full(["a"] * line_translation.CHUNK_LINES) and not is_full(["a"] * 7)
+    assert is_full(["é" * 300_000] * 2) and is_full(["\U0001f600" * 2**18])
 
 
 @pytest.mark.parametrize("engine", ["core", "torch"])

@@ -84,6 +84,17 @@ def test_samples_of_a_line_in_pieces_are_joined_by_their_number(translator: Tran
     options = DecodingOptions(nbest=3, max_length=7, sampling=SamplingOptions(temperature=1.5, seed=3))
     (found,) = translator.translate([PARAGRAPH], options)
     assert len(found.nbest) == 3 and len({each.text for each in found.nbest}) == 3
+    # By their ranks, other samples would come together where there are more of them.
+    (more,) = translator.translate([PARAGRAPH], replace(options, nbest=7))
+    assert {each.text for each in found.nbest} < {each.text for each in more.nbest}
+
+
+@pytest.mark.parametrize("text", [SENTENCES[0], PARAGRAPH])
+def test_samples_are_sorted_by_their_scores(translator: Translator, text: str) -> None:
+    options = DecodingOptions(nbest=11, max_length=5, sampling=SamplingOptions(temperature=1.5, seed=3))
+    found = translator.translate(text, options)
+    ranks = [(len(each.tokens) - len(each.token_scores), -each.score) for each in found.nbest]
+    assert ranks == sorted(ranks) and (found.text, found.score) == (found.nbest[0].text, found.nbest[0].score)
 
 
 def test_the_ways_to_split_a_line(translator: Translator) -> None:
@@ -162,6 +173,36 @@ def test_a_prefix_reaches_the_last_sentence(translator: Translator) -> None:
     assert found.pieces[2].text.startswith("The su")
     (found,) = translator.translate([PARAGRAPH], beam=2, prefix="One. Two. Three. Four")
     assert found.pieces[2].text.startswith("Three. Four")
+
+
+def test_each_piece_takes_as_many_sentences_of_a_prefix_as_it_has(translator: Translator, monkeypatch) -> None:
+    lines = TrainingLines(20, 22, 22, 2, 3, 3)
+    monkeypatch.setattr(translator, "config", replace(translator.config, training_lines=lines))
+    text = "Dog. Sea. Sun. Red."
+    free = translator.translate(text, beam=2).pieces
+
+    def found(prefix: str) -> list[str]:
+        return [each.text for each in translator.translate(text, beam=2, prefix=prefix).pieces]
+
+    first, second = found("A dog. ")
+    assert first.startswith("A dog.") and len(first) > len("A dog.") and second == free[1].text
+    first, second = found("A dog. The sea. A s")
+    assert first == "A dog. The sea." and second.startswith("A s")
+    first, second = found("A dog. The sea. A sun. A")
+    assert first == "A dog. The sea." and second.startswith("A sun. A")
+    rows = translator.translate("Dog. Sea.\nSun. Red. Dog.", beam=2, prefix="A dog. The sea. A s").pieces
+    assert rows[0].text == "A dog. The sea." and rows[1].text.startswith("A s")
+
+
+def test_no_two_sentences_of_a_prefix_begin_the_parts_of_one_sentence(translator: Translator, monkeypatch) -> None:
+    lines = TrainingLines(5, 7, 9, 1, 1, 1)
+    monkeypatch.setattr(translator, "config", replace(translator.config, training_lines=lines))
+    text, prefix = "Dog. the red dog is red and the sea is blue. Dog.", "A dog. The red sea. A dog. A"
+    with pytest.warns(LongTextWarning):
+        (prepared,) = translator.prepare([text], prefix)
+    assert [each.sentences for each in prepared.pieces][:2] == [1, 0] and len(prepared.pieces) > 3
+    begins = [(translator.text_of(start.ids), start.whole) for start in prepared.starts]
+    assert begins == [("A dog.", True), ("The red sea. A dog. A", False), *[("", False)] * (len(begins) - 2)]
 
 
 def test_line_breaks_of_a_text_stay(translator: Translator) -> None:

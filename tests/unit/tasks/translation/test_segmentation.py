@@ -85,6 +85,15 @@ def test_pieces_have_as_many_sentences_as_the_median_line_and_no_more_subwords_t
     assert texts(pieces(line, seen=TWO_EACH)) == ["Ah one two three four.", "Be one two three four. Ce.", "De."]
 
 
+def test_a_piece_knows_how_many_sentences_it_is() -> None:
+    line = "Ah. Be. One two three, four five six one two three, four five six. Ce. De."
+    found = [(piece.text, piece.sentences) for piece in pieces(line, seen=TWO_EACH)]
+    parts = [("One two three,", 0), ("four five six one two three,", 0), ("four five six.", 0)]
+    assert found == [("Ah. Be.", 2), *parts, ("Ce. De.", 2)]
+    assert [piece.sentences for piece in pieces("Ah. Be. Ce.", seen=TWO_EACH)] == [3]
+    assert [piece.sentences for piece in pieces("Ah. Be. Ce. De.", "none")] == [4]
+
+
 def test_a_line_with_more_subwords_than_most_is_split_though_it_has_few_sentences() -> None:
     line = "A one two three four. B one two three four."
     assert len(pieces(line, seen=TWO_EACH)) == 2
@@ -104,12 +113,16 @@ def test_a_model_without_a_record_is_taken_to_have_seen_a_sentence_per_line() ->
 
 
 def test_a_sentence_that_the_model_cannot_take_is_cut_at_spaces() -> None:
-    assert pieces("a b c d e f g", longest=3) == [TextPiece("a b c", ""), TextPiece("d e f", " "), TextPiece("g", " ")]
+    assert pieces("a b c d e f g", longest=3) == [
+        TextPiece("a b c", "", 0),
+        TextPiece("d e f", " ", 0),
+        TextPiece("g", " ", 0),
+    ]
 
 
 def test_a_long_word_is_cut_anywhere_and_nothing_stands_between_its_parts() -> None:
     found = Splitter(encode_characters, 3, None, None).split("abcdefgh", list(range(8)), "auto").pieces
-    assert found == [TextPiece("ab", ""), TextPiece("cd", ""), TextPiece("ef", ""), TextPiece("gh", "")]
+    assert found == [TextPiece(text, "", 0) for text in ("ab", "cd", "ef", "gh")]
 
 
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
