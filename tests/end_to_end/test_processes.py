@@ -174,7 +174,8 @@ def process_of(out: Path, rank: int, step: int) -> int:
 def test_a_process_that_hangs_ends_the_run_with_an_error_that_names_it(
     command: Command, folder: Path, axis: str, size: int
 ) -> None:
-    more = ("--set=training.parallel.timeout_seconds=3", f"--set=training.parallel.{axis}=2")  # groups of two
+    patience = 3 if size == 2 else 12  # where processes share a core with others, one that works may take seconds, too
+    more = (f"--set=training.parallel.timeout_seconds={patience}", f"--set=training.parallel.{axis}=2")  # groups of two
     hanging = command(f"hung-{axis}", "--processes", str(size), *more, steps=5000)
     with subprocess.Popen(hanging, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         hung = process_of(folder / f"hung-{axis}", 1, 3)
