@@ -28,8 +28,7 @@ _CLAIMS = (
         "scorings",
         "Additive and dot-product attention",
         "Additive and dot-product attention are alike for small d_k; without scaling, dot-product attention falls "
-        "behind "
-        "for large d_k; dot-product attention is faster and takes less memory.",
+        "behind for large d_k; dot-product attention is faster and takes less memory.",
         f"{PAPER}, 3.2.1",
         "Quality, time and memory against d_k, of three scorings.",
         ("layers/attention.py:Scoring", "layers/additive_scores.py:additive_scores"),
@@ -48,8 +47,7 @@ _CLAIMS = (
         "Individual heads learn to perform different tasks.",
         f"{PAPER}, 4 and the appendix on attention visualizations",
         "Which heads of a trained translator look at a fixed distance, which align words, which rest on delimiters, "
-        "and "
-        "what is lost without each.",
+        "and what is lost without each.",
         ("layers/multi_head_attention.py:MultiHeadAttention", "layers/multi_head_attention.py:split_heads"),
     ),
     Claim(
@@ -59,8 +57,7 @@ _CLAIMS = (
         "comes before.",
         f"{PAPER}, 3.1 and 3.2.3",
         "The gradient of every output to every later input, which must be exactly zero; and what leaks without the "
-        "mask, "
-        "as loss.",
+        "mask, as loss.",
         ("layers/masks.py:causal_mask", "layers/attention.py:attention_weights"),
     ),
     Claim(
@@ -69,8 +66,8 @@ _CLAIMS = (
         "Residual connections and layer normalization around each sub-layer make deep stacks trainable, before the "
         "sub-layer or after it.",
         f"{PAPER}, 3.1; GPT-3, 2.1 (pre-normalization)",
-        "Gradient norms by layer in stacks of 2 to 48 layers, with and without each, pre and post; training of a "
-        "deep one.",
+        "Gradient norms by layer in stacks of 2 to 48 layers, with and without each, pre and post; training of a deep "
+        "one.",
         ("layers/blocks.py:PostNorm", "layers/blocks.py:PreNorm", "layers/stacks.py:quieten"),
     ),
     Claim(
@@ -104,8 +101,7 @@ _CLAIMS = (
         "position-schemes",
         "Sinusoidal and learned positions",
         "Sinusoidal and learned positions give nearly identical results; sinusoidal ones extend to sequences longer "
-        "than "
-        "those of the training.",
+        "than those of the training.",
         f"{PAPER}, 3.5 and Table 3, row E",
         "The same model with every scheme: its loss, and its loss at two and four times the length.",
         ("layers/positions/sinusoidal.py:SinusoidalPositions", "layers/positions/learned.py:LearnedPositions"),
@@ -122,8 +118,7 @@ _CLAIMS = (
         "complexity",
         "Operations per layer",
         "Self-attention takes n^2 d operations and O(1) sequential ones, recurrence n d^2 and O(n), convolution k n "
-        "d^2 "
-        "and O(1); restricted attention r n d.",
+        "d^2 and O(1); restricted attention r n d.",
         f"{PAPER}, 4, Table 1",
         "The time of a layer against n, forward and backward: fitted exponents, and where they cross.",
         (
@@ -136,12 +131,10 @@ _CLAIMS = (
         "long-range",
         "Long-range dependencies",
         "Self-attention connects all positions in a constant number of steps, recurrence in O(n): long-range "
-        "dependencies "
-        "are easier to learn.",
+        "dependencies are easier to learn.",
         f"{PAPER}, 4",
         "Recall of a token 8 to 512 positions away by a Transformer, an LSTM and a GRU of equal size; the gradient "
-        "from the "
-        "output to the far token.",
+        "from the output to the far token.",
         ("layers/attention.py:attend_explicit", "layers/recurrent.py:RecurrentLayer.forward"),
     ),
     Claim(
@@ -167,8 +160,7 @@ _CLAIMS = (
         "Sentence pairs are batched together by approximate length.",
         f"{PAPER}, 5.1",
         "Padding share, tokens per second and loss at equal time, bucketed and not; the size of batches and the "
-        "length of "
-        "rows.",
+        "length of rows.",
         ("prepared/batches.py:BucketedBatches",),
     ),
     Claim(
@@ -207,9 +199,8 @@ _CLAIMS = (
     Claim(
         "tokens",
         "Words, pixels, patches",
-        "The same Transformer takes words, pixels or patches of an image as its tokens; smaller patches cost more "
-        "and tell "
-        "more.",
+        "The same Transformer takes words, pixels or patches of an image as its tokens; smaller patches cost more and "
+        "tell more.",
         "ViT, 3.1 and 4.1",
         "Words, characters, pixels and patches on the same blocks: accuracy and time; the size of patches against "
         "both.",

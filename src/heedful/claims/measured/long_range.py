@@ -142,11 +142,10 @@ def measure(bench: Workbench) -> Evidence:
     verdict, words = judge({kind: reach(distances, means[kind]) for kind in KINDS}, falls)
     return Evidence(
         f"the first token of a row is asked for at its end, {distances[0]} to {distances[-1]} tokens later; {LAYERS} "
-        "layers, "
-        f"{found['Transformer'][0][0]['parameters']:,.0f} parameters (LSTM {found['LSTM'][0][0]['parameters']:,.0f}, "
-        "GRU "
-        f"{found['GRU'][0][0]['parameters']:,.0f}), {steps} steps at each distance, each "
-        "kind at the best of three rates for distance "
+        f"layers, {found['Transformer'][0][0]['parameters']:,.0f} parameters (LSTM "
+        f"{found['LSTM'][0][0]['parameters']:,.0f}, GRU "
+        f"{found['GRU'][0][0]['parameters']:,.0f}), {steps} steps at each distance, "
+        "each kind at the best of three rates for distance "
         f"{PILOT_DISTANCE} ({told_rates(rates)})",
         verdict,
         words,
