@@ -221,11 +221,16 @@ def test_completion_with_probabilities(quiet_page) -> None:
 def test_numbers_that_the_server_refuses_are_marked_or_explained(page) -> None:
     page.open("language-model")
     page.type("the dog ")
-    tokens, _, top_p, *_ = page.all(".settings input")
+    tokens, _, top_p, *_, samples = page.all(".settings input")
     top_p.send_keys("0")
     assert page.run("return arguments[0].matches(':invalid')", top_p)
     top_p.send_keys(".000001")
     assert page.run("return arguments[0].matches(':valid')", top_p)
+    for field, typed, becomes in ((top_p, "7", "1"), (top_p, "-7", "0.000001"), (samples, "2.5", "2")):
+        field.clear()
+        field.send_keys(typed)
+        tokens.click()
+        assert page.run("return arguments[0].value", field) == becomes
     tokens.clear()
     tokens.send_keys("4097")
     page.type(Keys.CONTROL + Keys.ENTER)

@@ -92,8 +92,8 @@ def measure(bench: Workbench) -> Evidence:
     ]
     return Evidence(
         f"tables at their first weights for d_model {WIDTHS[0]} to {WIDTHS[-1]}, 3 seeds; 2+2-layer translators of a "
-        f"little language, width 64, {steps} steps, with embeddings scaled or not, and one table for source, target and "
-        f"output or three, each at the best of three rates ({told_rates(rates)})",
+        f"little language, width 64, {steps} steps, with embeddings scaled or not, and one table for source, target "
+        f"and output or three, each at the best of three rates ({told_rates(rates)})",
         verdict,
         words,
         (

@@ -92,7 +92,8 @@ def measure(bench: Workbench) -> Evidence:
     lines = [series(kind, (0, 1), list(zip(seen[kind], honest[kind], strict=True))) for kind in by_kind]
     return Evidence(
         f"3-layer stacks of 13 positions, {len(SCHEMES)} position schemes, 3 seeds: the gradient of each output to "
-        f"each later input; 2-layer models of characters, {steps} steps at a rate of {RATE:g}, with and without the mask",
+        f"each later input; 2-layer models of characters, {steps} steps at a rate of {RATE:g}, with and without the "
+        "mask",
         verdict,
         words,
         (

@@ -18,13 +18,23 @@ export function button(label, act, properties = {}) {
   return element("button", { type: "button", onclick: act, ...properties }, label);
 }
 
-/** A small field for a number, with its label. */
+/** A small field for a number, with its label; a number that it does not allow becomes the nearest that it does. */
 export function numberField(label, value, properties = {}) {
-  const input = element("input", { type: "number", value, inputMode: "decimal", ...properties });
+  const changed = () => {
+    putIntoBounds(input);
+    properties.onchange?.();
+  };
+  const input = element("input", { type: "number", value, inputMode: "decimal", ...properties, onchange: changed });
   return { input, row: element("label", { class: "setting" }, element("span", {}, label), input) };
 }
 
-/** The number in a field, or null where it is empty or out of its bounds. */
+function putIntoBounds(input) {
+  if (input.validity.rangeUnderflow) input.value = input.min;
+  else if (input.validity.rangeOverflow) input.value = input.max;
+  else if (input.validity.stepMismatch) input.stepDown();
+}
+
+/** The number in a field, or null where it is empty or out of its bounds while it is being typed. */
 export function numberIn(input) {
   return input.value.trim() && input.validity.valid ? Number(input.value) : null;
 }
