@@ -205,7 +205,7 @@ def test_an_answer_without_standard_output_is_not_lost_silently(verb: list[str],
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not close what is inherited")
-@pytest.mark.parametrize("verb", ["translate", "score", "train"])
+@pytest.mark.parametrize("verb", ["translate", "score", "evaluate", "train"])
 def test_closed_standard_input_is_not_taken_for_an_empty_one(verb: str, untrained_model: Path, tmp_path: Path) -> None:
     arguments = {
         "evaluate": [untrained_model, "--tsv", "-"],

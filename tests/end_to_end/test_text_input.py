@@ -192,8 +192,19 @@ def test_an_evaluation_of_pairs_in_one_file(run, models, tmp_path: Path) -> None
     one = json.loads(run(*command, "--tsv", tmp_path / "pairs.tsv").stdout)
     assert one["sentences"] == 2  # a blank pair stays blank
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
+    piped = json.loads(run(*command, "--tsv", "-", stdin=(tmp_path / "pairs.tsv").read_bytes()).stdout)
+    assert {**piped, "seconds": 0} == {**two, "seconds": 0}
+    sides = "--source", tmp_path / "a", "--reference", "-"
+    piped = json.loads(run(*command, *sides, stdin=(tmp_path / "b").read_bytes()).stdout)
+    assert {**piped, "seconds": 0} == {**two, "seconds": 0}
     (tmp_path / "bad.tsv").write_text("red dog\tblue sea\nthe sun\n")
     assert "line 2 of" in run(*command, "--tsv", tmp_path / "bad.tsv", code=2).stderr.decode()
+    told = run(*command, "--tsv", "-", stdin=b"red dog\tblue sea\nthe sun\n", code=2).stderr.decode()
+    assert "line 2 of standard input has fewer than two columns" in told
+    told = run(*command, *sides, stdin=b"blue sea\n", code=2).stderr.decode()
+    assert "standard input has 1" in told
+    told = run(*command, "--source", "-", "--reference", "-", code=2).stderr.decode()
+    assert "standard input can be given only once" in told
     for wrong in ([], ["--source", "a"], ["--source", "a", "--reference", "b", "--tsv", "c"]):
         told = run(*command, *wrong, code=2).stderr.decode()
         assert "give --source and --reference, or --tsv" in told

@@ -1,5 +1,6 @@
 """Aligned files or table files as blocks of raw pairs that know their files and line numbers."""
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -271,6 +272,14 @@ def read_pairs(
     """The two columns of a table file, read as training reads it; a row without one of them is an error."""
     layout.check()
     corpus = ParallelCorpus.from_tsv([file], encoding=encoding, row_options=layout)
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = _read(corpus.spooled(Path(folder)), on_warning)
+    if not pairs.sources:
+        raise UserError(f"{corpus.files[0].shown_name} is empty")
+    return pairs
+
+
+def _read(corpus: ParallelCorpus, on_warning: OnWarning | None) -> ReadPairs:
     if on_warning:
         for text in read_as(corpus.layouts(), corpus.wanted):
             on_warning(text)
@@ -285,6 +294,4 @@ def read_pairs(
         pairs.sources.extend(text.decode("utf-8", "replace") for text in block.sources)
         pairs.targets.extend(text.decode("utf-8", "replace") for text in block.targets)
         pairs.places.extend(places)
-    if not pairs.sources:
-        raise UserError(f"{file} is empty")
     return pairs
