@@ -75,11 +75,18 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if hint is float and type(value) is int and abs(value) < 2**53:
         return float(value)
     # `type(...) is` and not isinstance: a bool is not an int here.
-    if isinstance(hint, type) and type(value) is hint and value == value:  # NaN is not
+    if isinstance(hint, type) and type(value) is hint and (hint is not float or math.isfinite(value)):
         return value
-    expected = "a table of settings" if dataclasses.is_dataclass(hint) else getattr(hint, "__name__", hint)
-    expected = "a list, as in [1, 2]" if origin is tuple else expected
-    raise UserError(f"setting {where!r} is {shown(value)}, expected {expected}")
+    raise UserError(f"setting {where!r} is {shown(value)}, expected {_expected(hint)}")
+
+
+def _expected(hint: Any) -> str:
+    if dataclasses.is_dataclass(hint):
+        return "a table of settings"
+    if typing.get_origin(hint) is tuple:
+        return "a list, as in [1, 2]"
+    words = {int: "a whole number", float: "a finite number", bool: "true or false", str: "a text in quotes"}
+    return words.get(hint, str(hint))
 
 
 def shown(value: Any) -> str:

@@ -268,11 +268,11 @@ def _check_parts(config: ModelConfig) -> None:
             raise UserError("has_tokenizer is True, but a model of images has none")
         return
     if config.model.vocabulary_size is None:
-        raise UserError("setting 'model.vocabulary_size' is None, expected int")
+        raise UserError("setting 'model.vocabulary_size' is None, expected a whole number")
     if head is not None and config.model.head != head:
         raise UserError(f"setting 'model.head' is {config.model.head!r}, but the task {config.task!r} needs {head!r}")
     if head == "masked" and config.model.special_tokens.mask is None:
-        raise UserError("setting 'model.special_tokens.mask' is None, expected int")
+        raise UserError("setting 'model.special_tokens.mask' is None, expected a whole number")
     if head in ("classes", "tags") and len(config.labels) != config.model.num_labels:
         raise UserError(f"there are {len(config.labels)} labels, but model.num_labels is {config.model.num_labels}")
 

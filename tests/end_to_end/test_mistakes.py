@@ -151,7 +151,7 @@ def test_an_unknown_command_names_the_nearest(run) -> None:
     [
         (["--set", "model=5"], "expected a table"),
         (["--set", "data=5"], "expected a table"),
-        (["--set", "preset=5"], "expected str"),
+        (["--set", "preset=5"], "expected a text in quotes"),
         (["--set", "model.encoder.attention.num_heads=7"], "cannot be split over 7 heads"),
         (["--set", "training.optimizer.beta1=2.0"], "beta1 is 2.0"),
         (

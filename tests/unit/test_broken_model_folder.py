@@ -77,7 +77,7 @@ def folder(folders: Path, tmp_path: Path) -> Path:
     ("changes", "message"),
     [
         ({"model__vocabulary_size": -5}, "vocabulary_size is -5"),
-        ({"model__vocabulary_size": None}, "vocabulary_size' is None, expected int"),
+        ({"model__vocabulary_size": None}, "vocabulary_size' is None, expected a whole number"),
         ({"model__vocabulary_size": 10**9}, "larger than its weights"),
         ({"model__encoder__num_layers": 10**9}, r"model\.encoder\.num_layers is 1,000,000,000"),
         ({"model__max_length": 10**9}, "max_length is 1000000000, too many positions"),

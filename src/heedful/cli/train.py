@@ -149,7 +149,7 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     out, preset = options["out"] or file_out, options["preset"] or file_preset
     for name, value in (("out", out), ("preset", preset)):
         if value is not None and not isinstance(value, str):
-            raise UserError(f"setting {name!r} is {value!r}, expected str")
+            raise UserError(f"setting {name!r} is {value!r}, expected a text in quotes")
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
     return RunConfig(out, data, preset, settings, options.get("family"), options["extend"])
