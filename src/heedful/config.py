@@ -75,7 +75,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if hint is float and type(value) is int and abs(value) < 2**53:
         return float(value)
     # `type(...) is` and not isinstance: a bool is not an int here.
-    if isinstance(hint, type) and type(value) is hint and (hint is not float or math.isfinite(value)):
+    if isinstance(hint, type) and type(value) is hint and not (isinstance(value, float) and not math.isfinite(value)):
         return value
     raise UserError(f"setting {where!r} is {shown(value)}, expected {_expected(hint)}")
 

@@ -19,6 +19,8 @@ KINDS = {
     "does not hold at this size": "bad",
     "too short to tell": "open",
 }
+# What the seconds of a claim are that was measured on one core: see claims/learning/clock.py.
+OF_ONE_CORE = "of processor time on one core"
 
 
 def claims_page(rows: list[Row], quick: bool, command: str) -> str:
@@ -50,6 +52,8 @@ def _about(rows: list[Row], quick: bool) -> str:
     measured = [row for row in rows if row.origin == "measured"]
     spent = seconds_spent(rows)
     minutes = f"{spent / 60:.0f} minutes" if spent >= 120 else f"{spent:.0f} seconds"
+    if all(row.result is None or row.result.cores == 1 for row in measured):
+        minutes += f" {OF_ONE_CORE}"
     how = "quickly, from one seed where models are trained" if quick else "from three seeds where models are trained"
     words = f"{len(measured)} of {len(rows)} claims were measured on this machine, {how}, in {minutes}."
     if quick:
@@ -119,14 +123,11 @@ def _cells(each: Number) -> str:
 def _how(row: Row, result: Result) -> str:
     mode = "quick" if result.quick else "full"
     command = row.claim.command + (" --quick" if result.quick else "")
-    cores = f"{result.cores} core{'s' if result.cores > 1 else ''}"
+    time = f"{result.seconds:,.0f} s {f'on {result.cores} cores' if result.cores > 1 else OF_ONE_CORE}"
     items = [
         ("method", escape(row.claim.method)),
         ("run", escape(result.evidence.ran)),
-        (
-            "took",
-            f"{result.seconds:,.0f} s on {cores} ({mode}), torch {escape(result.torch)}",
-        ),
+        ("took", f"{time} ({mode}), torch {escape(result.torch)}"),
         ("again", f"<code>{escape(command)}</code>"),
     ]
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in items) + "</dl>"

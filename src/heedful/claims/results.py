@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal
 
 from heedful.claims.claim import PACKAGE, Claim
@@ -64,17 +64,17 @@ class TimeSpent:
     What was stopped in the middle is done again, so only what had been finished counts.
     """
 
-    def __init__(self, path: Path, made_by: str) -> None:
-        self.path, self.made_by, self.before = path, made_by, 0.0
+    def __init__(self, path: Path, made_by: str, clock: Callable[[], float]) -> None:
+        self.path, self.made_by, self.clock, self.before = path, made_by, clock, 0.0
         if path.is_file():
             kept = json.loads(path.read_text(encoding="utf-8"))
             self.before = kept["seconds"] if kept["made_by"] == made_by else 0.0
-        self.began = perf_counter()
+        self.began = clock()
 
     @property
     def seconds(self) -> float:
         """Those of this run, and those of stopped runs of the same code before it."""
-        return self.before + perf_counter() - self.began
+        return self.before + self.clock() - self.began
 
     def keep(self) -> None:
         """Write them down: a part begins, so those before it are finished."""

@@ -57,10 +57,7 @@ def run_claims(claims: Sequence[Claim], quick: bool, folder: Path, observer: Cla
             row = Row(claim, "committed" if result else "absent", result)
         else:
             if result is None:
-                spent = TimeSpent(path.with_suffix(".seconds"), fingerprint(claim, quick))
-                result, reused = _measured(claim, quick, folder, observer, spent), False
-                save_result(path, result)
-                spent.forget()
+                result, reused = _measured(claim, quick, folder, observer, path), False
             row = Row(claim, "measured", result)
         rows.append(row)
         observer.ends(row, reused)
@@ -73,18 +70,24 @@ def _too_long(claim: Claim, committed: Mapping[str, Result], left: float) -> boo
     return seconds is None or (seconds > left and claim.name in committed)
 
 
-def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver, spent: TimeSpent) -> Result:
+def _measured(claim: Claim, quick: bool, folder: Path, observer: ClaimObserver, path: Path) -> Result:
     import torch
+
+    from heedful.claims.learning.clock import seconds_now
 
     def tell(text: str) -> None:
         spent.keep()
         observer.working(text)
 
     with _all_cores():
+        spent = TimeSpent(path.with_suffix(".seconds"), fingerprint(claim, quick), seconds_now)
         measure = importlib.import_module(claim.module).measure
         evidence = measure(workbench(claim, folder, quick, tell))
-    seconds = round(spent.seconds, 1)
-    return Result(spent.made_by, quick, seconds, available_cores(), str(torch.__version__), evidence)
+        seconds = round(spent.seconds, 1)
+    result = Result(spent.made_by, quick, seconds, available_cores(), str(torch.__version__), evidence)
+    save_result(path, result)
+    spent.forget()
+    return result
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from heedful.claims import results, runner, workbench
 from heedful.claims.claim import PACKAGE, Claim
 from heedful.claims.evidence import Chart, Evidence, number, series
+from heedful.claims.learning import clock
 from heedful.claims.results import Result, Row, committed_results, kept_result, run_document, save_result
 from heedful.claims.runner import chosen_claims, run_claims
 from heedful.claims.table import CLAIMS
@@ -92,7 +93,7 @@ def test_the_time_of_a_stopped_run_counts(
     tmp_path: Path, measurement: Measurement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(results, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(clock, "seconds_now", lambda: now[0])
 
     def measure(first: float, second: float, stops: bool) -> Row:
         def stand_in(bench: Workbench) -> Evidence:
