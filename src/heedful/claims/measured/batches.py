@@ -75,11 +75,11 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Two parts: bucketing is faster, and so learns more in the same time; that it has less padding must be so."""
     plain, bucketed = WAYS
-    words = f"padding is {padding[plain]:.0%} of batches as they come, and {padding[bucketed]:.0%} of those bucketed "
-    words += "by length; "
-    words += f"speed {mean(speed[plain]):,.0f} and {mean(speed[bucketed]):,.0f} real tokens per second; the loss "
-    words += "after the same "
-    words += f"time {mean(loss[plain]):.3f} and {mean(loss[bucketed]):.3f}"
+    words = (
+        f"padding is {padding[plain]:.0%} of batches as they come, and {padding[bucketed]:.0%} of those bucketed by "
+        f"length; speed {mean(speed[plain]):,.0f} and {mean(speed[bucketed]):,.0f} real tokens per second; the loss "
+        f"after the same time {mean(loss[plain]):.3f} and {mean(loss[bucketed]):.3f}"
+    )
     return weighed(
         words,
         {

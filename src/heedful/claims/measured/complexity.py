@@ -69,8 +69,8 @@ def judge(exponents: dict[str, float], crossed: float | None, spread: float) -> 
     where = "nowhere in this range" if crossed is None else f"from about {crossed:,.0f} positions on"
     words += (
         f"; self-attention is slower than the LSTM {where}. For the same number of tokens, one long row costs the LSTM "
+        f"{spread:.1f} times what many short rows do, relative to a convolution"
     )
-    words += f"{spread:.1f} times what many short rows do, relative to a convolution"
     parts = {f"power {power:g} for {name}": abs(exponents[name] - power) < 0.5 for name, power in POWERS.items()}
     return weighed(words, {**parts, "the steps of the LSTM wait for each other": spread > 1.5})
 

@@ -52,8 +52,10 @@ def judge(
     they say why, but are chosen by who sets the weights. Without its source no model gets half of the words `right`.
     """
     ends = {way: mean(found) for way, found in losses.items()}
-    words = f"beside positions of length 1, embeddings of the greatest width begin with a length of {plain:.2f}, "
-    words += f"and scaled ones of {scaled:.2f}; sharing saves {saved:.0%} of the parameters; the loss after training "
+    words = (
+        f"beside positions of length 1, embeddings of the greatest width begin with a length of {plain:.2f}, and "
+        f"scaled ones of {scaled:.2f}; sharing saves {saved:.0%} of the parameters; the loss after training "
+    )
     words += "is " + ", ".join(f"{end:.3f} ({way})" for way, end in ends.items())
     if mean(right["scaled, shared"]) < 0.5:
         return "too short to tell", words

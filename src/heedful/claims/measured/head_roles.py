@@ -95,12 +95,10 @@ def judge(roles: list[str], losses: list[float], accuracy: float) -> tuple[Verdi
     """It holds if heads have two roles or more, and in part if all that have one have the same."""
     words = (
         f"of {len(roles)} heads {roles.count('positional')} look at one distance, {roles.count('aligns words')} at the "
+        f"aligned word, {roles.count('delimiters')} at delimiters, and {roles.count('none of these')} at none of "
+        f"these; without one head the loss rises by {min(losses):.3f} to {max(losses):.3f}, and the model gets "
+        f"{accuracy:.1%} of the words right"
     )
-    words += (
-        f"aligned word, {roles.count('delimiters')} at delimiters, and {roles.count('none of these')} at none of these"
-    )
-    words += f"; without one head the loss rises by {min(losses):.3f} to {max(losses):.3f}, and the model gets "
-    words += f"{accuracy:.1%} of the words right"
     if accuracy < 0.8:
         return "too short to tell", words
     parts = {name: name in roles for name in ROLES}

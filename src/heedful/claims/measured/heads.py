@@ -22,10 +22,11 @@ KEY_WIDTHS = (2, 4, 8, WIDTH // KEY_HEADS)
 def judge(by_heads: dict[int, list[float]], by_width: dict[int, list[float]]) -> tuple[Verdict, str]:
     """Three parts: one head is worse than several, so are the most heads, and the narrowest keys hurt."""
     several, most = by_heads[KEY_HEADS], by_heads[max(by_heads)]
-    words = f"{KEY_HEADS} heads come to a loss of {mean(several):.3f}, one head to {mean(by_heads[1]):.3f}, "
-    words += f"{max(by_heads)} heads to {mean(most):.3f}; with d_k "
-    words += f"{min(by_width)} in place of {max(by_width)} the loss is {mean(by_width[min(by_width)]):.3f} in place of "
-    words += f"{mean(by_width[max(by_width)]):.3f}"
+    words = (
+        f"{KEY_HEADS} heads come to a loss of {mean(several):.3f}, one head to {mean(by_heads[1]):.3f}, "
+        f"{max(by_heads)} heads to {mean(most):.3f}; with d_k {min(by_width)} in place of {max(by_width)} the loss is "
+        f"{mean(by_width[min(by_width)]):.3f} in place of {mean(by_width[max(by_width)]):.3f}"
+    )
     if mean(several) > counted_pairs_loss():
         return "too short to tell", words
     return weighed(

@@ -59,9 +59,11 @@ def judge(future: list[float], open_future: list[float], honest: dict[str, list[
     """It holds if no gradient at all reaches the future with the mask, and a model without it is worse."""
     if any(future):
         return "does not hold at this size", f"with the mask a gradient of {max(future):.2g} reaches a later input"
-    words = "with the mask every gradient to a later input is exactly 0, without it the largest of each stack are at "
-    words += f"least {min(open_future):.2g}; given only what comes before, a model that has learned without it has a "
-    words += f"loss of {mean(honest['no mask']):.2f} per character, and one with it {mean(honest['mask']):.2f}"
+    words = (
+        "with the mask every gradient to a later input is exactly 0, without it the largest of each stack are at "
+        f"least {min(open_future):.2g}; given only what comes before, a model that has learned without it has a loss "
+        f"of {mean(honest['no mask']):.2f} per character, and one with it {mean(honest['mask']):.2f}"
+    )
     return weighed(
         words,
         {

@@ -57,11 +57,11 @@ def judge(errors: dict[str, list[float]], accuracy: dict[str, list[float]]) -> t
     """It holds if only a stack without positions is equivariant, and such a stack cannot learn the order."""
     with_positions = [scheme for scheme in errors if scheme != "none"]
     none, broken = max(errors["none"]), min(min(errors[scheme]) for scheme in with_positions)
-    words = f"without positions the outputs, put back in order, are changed by {none:.1e} of their size, of which "
-    words += f"rounding may be {ROUNDING:.0e}; with every scheme by {broken:.1e} or more. Of the left neighbours, a "
-    words += "model without positions finds "
-    words += (
-        f"{mean(accuracy['none']):.0%}, the others {min(mean(accuracy[each]) for each in with_positions):.0%} or more"
+    words = (
+        f"without positions the outputs, put back in order, are changed by {none:.1e} of their size, of which rounding "
+        f"may be {ROUNDING:.0e}; with every scheme by {broken:.1e} or more. Of the left neighbours, a model without "
+        f"positions finds {mean(accuracy['none']):.0%}, the others "
+        f"{min(mean(accuracy[each]) for each in with_positions):.0%} or more"
     )
     parts = {
         "equivariant without positions": none <= ROUNDING,

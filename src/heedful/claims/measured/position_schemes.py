@@ -55,9 +55,10 @@ def judge(losses: dict[str, list[list[float]]]) -> tuple[Verdict, str]:
         "nearly identical": abs(sinusoidal[0] / learned[0] - 1) < NEAR,
         "sinusoidal positions extend": sinusoidal[1] < 1.1 * sinusoidal[0],
     }
-    words = f"sinusoidal and learned positions end at {sinusoidal[0]:.3f} and {learned[0]:.3f}; at twice the length "
-    words += "sinusoidal "
-    words += f"comes to {sinusoidal[1]:.3f}, learned (interpolated) to {learned[1]:.3f}; "
+    words = (
+        f"sinusoidal and learned positions end at {sinusoidal[0]:.3f} and {learned[0]:.3f}; at twice the length "
+        f"sinusoidal comes to {sinusoidal[1]:.3f}, learned (interpolated) to {learned[1]:.3f}; "
+    )
     best = min(means, key=lambda name: means[name][-1])
     words += f"at {FACTORS[-1]} times the length {best} is best with {means[best][-1]:.3f}"
     if sinusoidal[0] > counted_pairs_loss():

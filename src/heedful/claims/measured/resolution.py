@@ -74,9 +74,10 @@ def judge(found: dict[str, list[float]]) -> tuple[Verdict, str]:
     others = [place for place, factor in enumerate(FACTORS) if factor != 1.0]
     worst, control = (min(found[way][place] for place in others) for way in WAYS[:2])
     tuned = min(found[WAYS[2]][place] for place in others)
-    words = f"of {at_home:.0%} at its own resolution, interpolated positions keep {worst:.0%} at the worst of the "
-    words += "others, cut "
-    words += f"or tiled ones {control:.0%}, and a short fine-tuning reaches {tuned:.0%}"
+    words = (
+        f"of {at_home:.0%} at its own resolution, interpolated positions keep {worst:.0%} at the worst of the others, "
+        f"cut or tiled ones {control:.0%}, and a short fine-tuning reaches {tuned:.0%}"
+    )
     if at_home < 0.8:
         return "too short to tell", words
     better = mean([found[WAYS[0]][place] - found[WAYS[1]][place] for place in others])

@@ -39,11 +39,11 @@ def judge(plain: list[float], scaled: list[float], losses: dict[str, list[float]
     """Two parts: the unscaled Jacobian vanishes with d_k, or it does not hold; and training suffers from it."""
     fall = plain[0] / max(plain[-1], 1e-12)
     steady = max(scaled) / min(scaled)
-    words = f"from d_k {WIDTHS[0]} to {WIDTHS[-1]} the Jacobian's norm falls {fall:,.0f}-fold without the factor and "
-    words += "changes "
-    words += f"{steady:.2f}-fold with it; the loss after training is {mean(losses['not scaled']):.3f} without the "
-    words += "factor and "
-    words += f"{mean(losses['scaled']):.3f} with it"
+    words = (
+        f"from d_k {WIDTHS[0]} to {WIDTHS[-1]} the Jacobian's norm falls {fall:,.0f}-fold without the factor and "
+        f"changes {steady:.2f}-fold with it; the loss after training is {mean(losses['not scaled']):.3f} without the "
+        f"factor and {mean(losses['scaled']):.3f} with it"
+    )
     parts = {
         "without the factor the Jacobian vanishes": fall >= 3 and steady <= 1.5,
         "training suffers without the factor": clearly_below(losses["scaled"], losses["not scaled"]),

@@ -75,14 +75,12 @@ def judge(loss: dict[str, list[list[float]]], slower: float, larger: float) -> t
         and clearly_below(dot[-1], plain[-1]),
         "dot product faster and smaller": slower > 1 and larger > 1,
     }
-    words = f"at the least d_k additive and scaled dot product end at {mean(additive[0]):.3f} and "
-    words += f"{mean(dot[0]):.3f}; at the "
-    words += (
-        f"greatest, unscaled dot product ends at {mean(plain[-1]):.3f}, scaled at {mean(dot[-1]):.3f}, additive at "
+    words = (
+        f"at the least d_k additive and scaled dot product end at {mean(additive[0]):.3f} and {mean(dot[0]):.3f}; at "
+        f"the greatest, unscaled dot product ends at {mean(plain[-1]):.3f}, scaled at {mean(dot[-1]):.3f}, additive at "
+        f"{mean(additive[-1]):.3f}; additive scores take {slower:.1f} times as long, and written out {larger:.0f} "
+        "times the memory"
     )
-    words += f"{mean(additive[-1]):.3f}; additive scores take {slower:.1f} times as long, and written out "
-    words += f"{larger:.0f} times "
-    words += "the memory"
     if mean(dot[0]) > counted_pairs_loss():
         return "too short to tell", words
     return weighed(words, parts)

@@ -129,8 +129,10 @@ def judge(
     coarse_to_fine = sorted(times, reverse=True)
     power = fitted_power([patch**-2 for patch in times], [mean(found) for found in times.values()])
     words = "right answers: " + ", ".join(f"{mean(shares):.0%} ({name})" for name, shares in right.items())
-    words += f", where guessing gives {1 / TOPICS:.0%}; the time of a step grows as the number of patches to the power "
-    words += f"{power:.2f}"
+    words += (
+        f", where guessing gives {1 / TOPICS:.0%}; the time of a step grows as the number of patches to the power "
+        f"{power:.2f}"
+    )
     if min(map(mean, right.values())) <= 2 / TOPICS:
         return "too short to tell", words
     return weighed(

@@ -35,9 +35,11 @@ def head_variances(query_NK: Tensor, key_NK: Tensor) -> tuple[float, float]:
 
 def judge(exponent: float, scaled: list[float], trained: list[float]) -> tuple[Verdict, str]:
     """It holds if the samples follow the law, but only in part if a trained model's vectors are far from it."""
-    words = f"the variance grows as d_k to the power {exponent:.3f}, and scaled it stays within {min(scaled):.2f} to "
-    words += f"{max(scaled):.2f}; the trained models' components, brought to unit variance, give {mean(trained):.2f} "
-    words += "times d_k on average, where independent ones would give 1"
+    words = (
+        f"the variance grows as d_k to the power {exponent:.3f}, and scaled it stays within {min(scaled):.2f} to "
+        f"{max(scaled):.2f}; the trained models' components, brought to unit variance, give {mean(trained):.2f} times "
+        "d_k on average, where independent ones would give 1"
+    )
     lawful = abs(exponent - 1) <= 0.05 and max(abs(each - 1) for each in scaled) <= 0.1
     parts = {"random vectors follow the law": lawful, "so do a trained model's": 0.5 < mean(trained) < 2}
     return weighed(words, parts) if lawful else ("does not hold at this size", told_parts(words, parts))
