@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+_MOST_LINKS = 40
 CHECKPOINT_NAME = re.compile(r"step-\d{9,}", re.ASCII)
 
 
@@ -27,7 +28,7 @@ def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
     Others may write to the same path at the same time: the last one to finish is whole. What a link leads to is
     replaced, not the link, and the permissions of a file that was there are kept.
     """
-    path = path.resolve() if path.is_symlink() else path
+    path = path.resolve() if path.is_symlink() and not is_open_file(path) else path
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
         with writing(path, size):
             yield path
@@ -38,6 +39,18 @@ def replacing(path: Path, size: int | None = None) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}{path.name}.", dir=path.parent))
     with _replaced_from(folder, path, size) as temporary:
         yield temporary
+
+
+def is_open_file(path: Path) -> bool:
+    """Whether a name, such as /dev/stdout or /dev/fd/63, stands for what this process has open."""
+    places = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
+    for _ in range(_MOST_LINKS):
+        if path.name.isdecimal() and path.parent.resolve() in places:
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
+    return False
 
 
 @contextmanager

@@ -37,6 +37,25 @@ def test_a_full_disk(run, small_folders, tmp_path: Path, writer: str) -> None:
         assert told.startswith("heedful: cannot write /dev/full: the disk is full")
 
 
+@linux
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_is_open_already_is_not_replaced(small_folders, tmp_path: Path, writer: str) -> None:
+    task, arguments = WRITERS[writer]
+    command = [sys.executable, "-m", "heedful", writer.partition("-")[0], str(small_folders[task]), *arguments]
+    (tmp_path / "kept.txt").write_text("kept\n")
+    with (tmp_path / "kept.txt").open("ab") as output:
+        result = subprocess.run([*command, "/dev/stdout"], stdout=output, stderr=subprocess.PIPE)
+    assert result.returncode == 2 and (tmp_path / "kept.txt").read_text() == "kept\n"
+    assert b"/dev/stdout stands for a file that is open already: name the file itself" in result.stderr
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    # A pipe is written to, under any of its names; 63 is what a shell calls that of >(command).
+    subprocess.run([*command, str(tmp_path / "file")], check=True)
+    for name in ("/dev/stdout", "/dev/fd/1", str(tmp_path / "link"), "/dev/fd/63"):
+        said = subprocess.run(["bash", "-c", '"$@" 63>&1', "bash", *command, name], check=True, capture_output=True)
+        assert said.stdout == (tmp_path / "file").read_bytes(), name
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "kept.txt", "link"]
+
+
 @pytest.mark.parametrize("writer", WRITERS)
 def test_names_that_are_not_of_files(run, small_folders, tmp_path: Path, writer: str) -> None:
     (tmp_path / "file").write_text("kept")

@@ -85,7 +85,9 @@ def _save(path: Path, groups: Iterator[np.ndarray]) -> None:
 
     if path.exists() and not path.is_file():  # a device or a pipe: the number of rows must come first
         with replacing(path) as place, place.open("wb") as file:
-            np.save(file, np.concatenate(list(groups)))
+            rows = np.concatenate(list(groups))
+            _write_header(file, rows, len(rows))
+            file.write(rows.tobytes())
         return
     count = 0
     with replacing(path) as temporary, temporary.open("wb") as file:
