@@ -20,7 +20,7 @@ from heedful.model_folder import (
 )
 from heedful.tasks.computing import Computing, Engine, Precision
 from heedful.tasks.declaration import resolve
-from heedful.tasks.engines import choose_engine
+from heedful.tasks.engines import choose_engine, why_not_core
 from heedful.tasks.registry import all_tasks
 
 if TYPE_CHECKING:
@@ -128,7 +128,10 @@ def _load_torch(
         loaded.network.shortlist = ShortlistOutput(shortlist, loaded.network.output)
     if computing.precision == "int8":
         if not isinstance(loaded.network, EncoderDecoder):
-            raise UserError(f"{folder}: int8 is for Transformers that translate: leave the precision at fp32")
+            other = "" if why_not_core(loaded.config) else ", or the engine at auto"
+            raise UserError(
+                f"{folder}: torch has int8 for Transformers that translate alone: leave the precision at fp32{other}"
+            )
         with_int8_weights(loaded.network)
     return loaded
 

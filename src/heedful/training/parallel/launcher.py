@@ -123,9 +123,9 @@ def _tell_of_kills(codes: Sequence[int | None]) -> None:
     for rank, code in enumerate(codes):
         if code is not None and code < 0:
             name = signal.Signals(-code).name
-            reason = f"process {rank} was ended by {name}, as the system does when memory runs out"
+            likely = ", as the system does when memory runs out" if name == "SIGKILL" else ""
             advice = "the others end with it, and the same command continues the run"
-            print(f"heedful: {reason}; {advice}", file=sys.stderr, flush=True)
+            print(f"heedful: process {rank} was ended by {name}{likely}; {advice}", file=sys.stderr, flush=True)
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -31,7 +31,7 @@ def model(request: pytest.FixtureRequest) -> LanguageModel:
 
 def test_int8_is_for_the_core(model: LanguageModel, tmp_path: Path) -> None:
     save_model_folder(tmp_path, model.model, model.tokenizer, model.config, "")
-    with pytest.raises(UserError, match="int8 is for Transformers that translate"):
+    with pytest.raises(UserError, match="leave the precision at fp32, or the engine at auto"):
         load(tmp_path, "cpu", precision="int8", engine="torch")
     rounded = load(tmp_path, "cpu", precision="int8")
     assert isinstance(rounded, LanguageModel)
