@@ -60,9 +60,13 @@ class Reports:
             if self.state == FOLLOWS:
                 self.state = WORKS
 
+    def give_up(self) -> None:
+        """Report that this process waits in vain, or ends because another one does: it is not the one that hangs."""
+        self.state = IN_VAIN
+
     def hung(self) -> list[int]:
         """The ranks for which this process, and all that report the same, wait in vain."""
-        self.state = IN_VAIN
+        self.give_up()
         began = time.monotonic()
         last: dict[int, tuple[str, float]] = {}
         while True:
@@ -77,7 +81,7 @@ class Reports:
                 return found
 
     def end(self) -> None:
-        """Report no more."""
+        """Report for the last time."""
         self._stop.set()
         self._thread.join(self.pause)
 
@@ -90,7 +94,9 @@ class Reports:
         self.store.set(self._own, f"{self._number} {self.state}")
 
     def _go_on_reporting(self) -> None:
-        while not self._stop.wait(self.pause):
+        stopped = False
+        while not stopped:
+            stopped = self._stop.wait(self.pause)
             try:
                 self._report()
             except RuntimeError:  # the store has gone, which whoever waits for it will notice

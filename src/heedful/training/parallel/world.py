@@ -149,6 +149,7 @@ class Processes(World):
         if not self.leads:
             answer = self._follow(what, done)
             if answer != "done":
+                self.reports.give_up()
                 raise UserError(answer)
             return
         try:
