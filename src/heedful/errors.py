@@ -9,6 +9,10 @@ class DamagedModelError(UserError):
     """A model computes something that is not a number, which is not the mistake of whoever asks it."""
 
 
+class LostProcessError(UserError):
+    """Another process of the run hangs or is gone: who notices says so, even where only the first process speaks."""
+
+
 def not_numbers(what: str) -> UserError:
     """The error where something that a model computes is NaN or infinite."""
     return DamagedModelError(

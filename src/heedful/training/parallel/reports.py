@@ -80,6 +80,13 @@ class Reports:
             if found is not None:
                 return found
 
+    def first_to_tell(self) -> bool:
+        """Whether no other process has said yet that it would tell which one hangs."""
+        try:
+            return within(2 * SILENT_SECONDS, lambda: self.store.add("told", 1)) == 1
+        except (RuntimeError, TimeoutError):  # without the store nobody knows
+            return True
+
     def end(self) -> None:
         """Report for the last time."""
         self._stop.set()

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.errors import UserError
+from heedful.errors import LostProcessError, UserError
 from heedful.training.parallel.heartbeats import Heartbeats
 from heedful.training.parallel.meeting import meet
 from heedful.training.parallel.network import choose_interface
@@ -231,7 +231,9 @@ class Processes(World):
                 silent = f"rank {', '.join(map(str, hung))}"
         except (RuntimeError, TimeoutError):  # the store went with the process or machine that held it
             silent = "rank 0"
-        return UserError(
+        # One is enough to tell, and it is the first: the launcher may end the others before they have found out.
+        kind = LostProcessError if self.reports.first_to_tell() else UserError
+        return kind(
             f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
             "goes on from the last checkpoint"
         )

@@ -43,6 +43,10 @@ def test_one_that_is_stuck_but_alive_is_told_from_those_that_wait(join: Join) ->
     assert first.hung() == [1]
 
 
+def test_one_is_the_first_to_tell(join: Join) -> None:
+    assert [join(rank).first_to_tell() for rank in range(3)] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("heard", "listened", "found"),
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch.distributed as dist
 
-from heedful.errors import UserError
+from heedful.errors import LostProcessError, UserError
 from heedful.training.parallel.heartbeats import Heartbeats
 from heedful.training.parallel.meeting import meet
 from heedful.training.parallel.reports import Reports
@@ -55,7 +55,7 @@ def test_what_a_first_process_that_has_gone_does_not_share_is_told_in_a_line(mon
     first, world.reports = (Reports(world.store, rank, 2, world.timeout) for rank in (0, 1))
     first.end()
     told = r"rank 0 did not answer at step 5 \(noticed by rank 1: .* 0\.5 s of rank 0, .*the last checkpoint"
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(LostProcessError, match=told):
         world.share("")
     world.reports.end()
 
