@@ -10,7 +10,11 @@ class DamagedModelError(UserError):
 
 
 class LostProcessError(UserError):
-    """Another process of the run hangs or is gone: who notices says so, even where only the first process speaks."""
+    """Another process of the run hangs or is gone: who notices first says so, even where only one process speaks."""
+
+    def __init__(self, text: str, first: bool) -> None:
+        super().__init__(text)
+        self.first = first
 
 
 def not_numbers(what: str) -> UserError:

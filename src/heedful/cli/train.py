@@ -89,9 +89,10 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
     try:
         with display:
             result = run_training(run_config, display)
-    except LostProcessError:  # the leading process may be the one that hangs, or notice too late to say so
-        sys.stderr = told_to
-        raise
+    except LostProcessError as error:
+        if error.first or _leads():  # the leading process may be the one that hangs, or notice too late to say so
+            print(f"heedful: {error}", file=told_to, flush=True)
+        os._exit(2)  # threads that wait for the lost process cannot be ended, and may abort Python as it ends itself
     folder = result.folder
     if not result.finished:
         click.echo(f"stopped and saved in {folder}: the same command continues", err=True)

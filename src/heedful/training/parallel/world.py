@@ -231,11 +231,10 @@ class Processes(World):
                 silent = f"rank {', '.join(map(str, hung))}"
         except (RuntimeError, TimeoutError):  # the store went with the process or machine that held it
             silent = "rank 0"
-        # One is enough to tell, and it is the first: the launcher may end the others before they have found out.
-        kind = LostProcessError if self.reports.first_to_tell() else UserError
-        return kind(
+        return LostProcessError(
             f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
-            "goes on from the last checkpoint"
+            "goes on from the last checkpoint",
+            self.reports.first_to_tell(),
         )
 
     def leave(self) -> None:
