@@ -166,23 +166,27 @@ def process_of(out: Path, rank: int, step: int) -> int:
     raise AssertionError("no such step was logged")
 
 
+SPREAD_CASES = [("shard", 4, 1), ("tensor", 2, 1), ("tensor", 4, 1), ("tensor", 4, 0), ("pipeline", 2, 1)]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process for a while")
 @pytest.mark.parametrize(
-    ("axis", "size"),
-    [("replicate", 2), pytest.param("shard", 4, marks=pytest.mark.slow)],
+    ("axis", "size", "rank"),
+    [("replicate", 2, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in SPREAD_CASES)],
 )
 def test_a_process_that_hangs_ends_the_run_with_an_error_that_names_it(
-    command: Command, folder: Path, axis: str, size: int
+    command: Command, gpt: Command, folder: Path, axis: str, size: int, rank: int
 ) -> None:
     patience = 3 if size == 2 else 12  # where processes share a core with others, one that works may take seconds, too
     more = (f"--set=training.parallel.timeout_seconds={patience}", f"--set=training.parallel.{axis}=2")  # groups of two
-    hanging = command(f"hung-{axis}", "--processes", str(size), *more, steps=5000)
+    train, out = gpt if axis == "pipeline" else command, f"hung-{axis}-{size}-{rank}"  # only a decoder lies in stages
+    hanging = train(out, "--processes", str(size), *more, steps=5000)
     with subprocess.Popen(hanging, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
-        hung = process_of(folder / f"hung-{axis}", 1, 3)
+        hung = process_of(folder / out, rank, 3)
         os.kill(hung, signal.SIGSTOP)
         told = process.communicate(timeout=100)[1].decode()
     assert process.returncode == 2, told[-2000:]
-    assert re.search(r"heedful: rank 1 did not answer at step \d+ \(noticed by rank \d", told), told[-2000:]
+    assert re.search(rf"heedful: rank {rank} did not answer at step \d+ \(noticed by rank \d", told), told[-2000:]
     with pytest.raises(ProcessLookupError):
         os.kill(hung, 0)
 

@@ -13,7 +13,7 @@ import click
 from heedful.cli.options import DEVICE, with_options
 from heedful.cli.usage_errors import Commands
 from heedful.config import merge, parse_assignment, read_toml
-from heedful.errors import UserError
+from heedful.errors import LostProcessError, UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.torch_needed import needs_torch
 from heedful.tasks.declaration import Option, Options, Training, resolve
@@ -77,6 +77,7 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
     run_config = requested_run(resolve(training.data), options)
     if count is not None:
         _start_processes(count)
+    told_to = sys.stderr
     if not _leads():
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     from heedful.inspection.run.diagnosis import diagnose
@@ -85,8 +86,13 @@ def run_job(training: Training, options: dict[str, Any]) -> None:
     from heedful.training.run import train as run_training
 
     display: RunDisplay = display_on_stderr()
-    with display:
-        result = run_training(run_config, display)
+    try:
+        with display:
+            result = run_training(run_config, display)
+    except LostProcessError as error:
+        if error.first or _leads():  # the leading process may be the one that hangs, or notice too late to say so
+            print(f"heedful: {error}", file=told_to, flush=True)
+        os._exit(2)  # threads that wait for the lost process cannot be ended, and may abort Python as it ends itself
     folder = result.folder
     if not result.finished:
         click.echo(f"stopped and saved in {folder}: the same command continues", err=True)

@@ -14,16 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.errors import UserError
+from heedful.errors import LostProcessError, UserError
 from heedful.training.parallel.heartbeats import Heartbeats
 from heedful.training.parallel.meeting import meet
 from heedful.training.parallel.network import choose_interface
 from heedful.training.parallel.patience import within
+from heedful.training.parallel.reports import Reports
 
 # How long processes wait for each other at the start, at least.
 START_SECONDS = 120.0
-# How long a process waits, once another one has failed, to hear from the rest.
-GRACE_SECONDS = 3.0
+# The pause between the first two questions whether the leading process has done something; later ones are longer.
+FIRST_PAUSE_SECONDS = 0.01
 # The place in gloo's source that raised an error, with which its messages begin.
 _SOURCE_PLACE = re.compile(r"\[[^\]]*\.(?:cc|cpp|h):\d+\]")
 
@@ -113,6 +114,7 @@ class Processes(World):
         # All are here before the shorter limit applies: a starting process may have to wait for its machine.
         self.store = meet(store, self.rank, self.size, start.total_seconds())
         self.beats = Heartbeats(self.store, self.rank, timeout_seconds)
+        self.reports = Reports(self.store, self.rank, self.size, timeout_seconds)
         choose_interface()
         dist.init_process_group(backend, store=self.store, rank=self.rank, world_size=self.size, timeout=limit)
 
@@ -145,7 +147,10 @@ class Processes(World):
         self._led += 1
         done = f"led/{self._led}"
         if not self.leads:
-            self._follow(what, done)
+            answer = self._follow(what, done)
+            if answer != "done":
+                self.reports.give_up()
+                raise UserError(answer)
             return
         try:
             with self.beats.beating():
@@ -157,34 +162,36 @@ class Processes(World):
 
     def share(self, text: str) -> str:
         self._led += 1
-        if self.leads:
-            self.store.set(f"shared/{self._led}", text)
-        with self.naming_failures():
-            return self.store.get(f"shared/{self._led}").decode()
+        shared = f"shared/{self._led}"
+        if not self.leads:
+            return self._follow("share what it has decided", shared)
+        self.store.set(shared, text)
+        return text
 
-    def _follow(self, what: str, done: str) -> None:
+    def _follow(self, what: str, key: str) -> str:
+        """What the leading process writes into the store once it has done something."""
+        began = time.monotonic()
         self.beats.listen()
-        while True:
-            try:
-                self.store.wait([done], timedelta(seconds=self.timeout / 5))
-                break
-            except RuntimeError as error:
-                if "imeout" not in str(error):
-                    raise self._gone(f"the connection was lost ({_reason(error)})") from None
-            if self._silent([0]):
-                raise UserError(
-                    f"rank {self.rank} has waited for {self.timeout:g} s for rank 0, which was to {what} after step "
-                    f"{self.step}, and has heard nothing of it (training.parallel.timeout_seconds)"
-                )
-        answer = self.store.get(done).decode()
-        if answer != "done":
-            raise UserError(answer)
+        with self.reports.following():
+            # A request that waits in the store would keep this process's other threads from reporting that it lives.
+            while not self._written(key):
+                waited = time.monotonic() - began
+                time.sleep(min(self.beats.pause, FIRST_PAUSE_SECONDS + waited / 10))
+                if self._silent([0]):
+                    raise self._gone(f"nothing was heard for {self.timeout:g} s of rank 0, which was to {what}")
+        return self.store.get(key).decode()
+
+    def _written(self, key: str) -> bool:
+        try:
+            return within(self.timeout, lambda: self.store.check([key]))
+        except (RuntimeError, TimeoutError) as error:
+            raise self._gone(f"the store does not answer ({_reason(error)})") from None
 
     def _silent(self, ranks: Sequence[int]) -> list[int]:
         try:
             return self.beats.silent(ranks)
-        except TimeoutError as error:
-            raise self._gone(f"the store does not answer ({error})") from None
+        except (RuntimeError, TimeoutError) as error:
+            raise self._gone(f"the store does not answer ({_reason(error)})") from None
 
     def alive(self) -> AbstractContextManager[None]:
         return self.beats.beating()
@@ -193,14 +200,8 @@ class Processes(World):
         self.beats.listen()
         while thread.is_alive():
             thread.join(self.beats.pause)
-            missing = self._silent(range(self.size))
-            if missing and thread.is_alive():
-                ranks = ", ".join(map(str, missing))
-                raise UserError(
-                    f"rank {ranks} did not answer at step {self.step} (noticed by rank {self.rank}: nothing was heard "
-                    f"for {self.timeout:g} s while a checkpoint was written); the same command goes on from the last "
-                    "checkpoint"
-                )
+            if self._silent(range(self.size)) and thread.is_alive():
+                raise self._gone(f"nothing was heard for {self.timeout:g} s while a checkpoint was written")
 
     def at_step(self, step: int) -> None:
         self.step, self.waited = step, 0.0
@@ -224,27 +225,22 @@ class Processes(World):
             raise self._gone(_reason(error)) from None
 
     def _gone(self, reason: str) -> UserError:
-        """Those that notice say so: one that does not is hung, or gone."""
         silent = "another process"
         try:
-            if missing := within(2 * GRACE_SECONDS, self._missing):
-                silent = f"rank {', '.join(map(str, missing))}"
+            if hung := self.reports.hung():
+                silent = f"rank {', '.join(map(str, hung))}"
         except (RuntimeError, TimeoutError):  # the store went with the process or machine that held it
             silent = "rank 0"
-        return UserError(
+        return LostProcessError(
             f"{silent} did not answer at step {self.step} (noticed by rank {self.rank}: {reason}); the same command "
-            "goes on from the last checkpoint"
+            "goes on from the last checkpoint",
+            self.reports.first_to_tell(),
         )
-
-    def _missing(self) -> list[int]:
-        """The ranks that have not noticed anything, some time after this process has."""
-        self.store.set(f"noticed/{self.rank}", str(self.step))
-        time.sleep(GRACE_SECONDS)
-        return [rank for rank in range(self.size) if not self.store.check([f"noticed/{rank}"])]
 
     def leave(self) -> None:
         import torch.distributed as dist
 
+        self.reports.end()
         if dist.is_initialized():
             dist.destroy_process_group()
 

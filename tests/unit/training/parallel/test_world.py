@@ -2,14 +2,15 @@
 
 import os
 import time
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import torch.distributed as dist
 
-from heedful.errors import UserError
+from heedful.errors import LostProcessError, UserError
+from heedful.training.parallel.heartbeats import Heartbeats
 from heedful.training.parallel.meeting import meet
+from heedful.training.parallel.reports import Reports
 from heedful.training.parallel.world import Processes, World, _reason
 from process_group import new_store, run_in_processes
 
@@ -46,12 +47,17 @@ def test_who_is_waited_for_in_vain_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_a_first_process_that_has_gone_does_not_share_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.training.parallel.world.GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("heedful.training.parallel.reports.SILENT_SECONDS", 0.1)
     world = Processes.__new__(Processes)
     world.store, world.rank, world.size, world.step, world._led = new_store(), 1, 2, 5, 0
-    world.store.set_timeout(timedelta(seconds=0.2))
-    with pytest.raises(UserError, match=r"rank 0 did not answer at step 5 \(noticed by rank 1: .*the last checkpoint"):
+    world.timeout = 0.5
+    world.beats = Heartbeats(world.store, 1, world.timeout)
+    first, world.reports = (Reports(world.store, rank, 2, world.timeout) for rank in (0, 1))
+    first.end()
+    told = r"rank 0 did not answer at step 5 \(noticed by rank 1: .* 0\.5 s of rank 0, .*the last checkpoint"
+    with pytest.raises(LostProcessError, match=told):
         world.share("")
+    world.reports.end()
 
 
 def test_what_torch_says_is_told_in_a_sentence_without_its_source() -> None:
