@@ -128,7 +128,7 @@ def test_outputs_that_never_end_are_bit_equal(name, search):
 def test_sources_of_very_different_lengths_are_bit_equal(name):
     model = built(name)
     draw = random.Random(3)
-    lengths = (3, 700, 40, 290, 1, 260, 300)
+    lengths = (3, 700, 40, 290, 1, 260, 300, 151, 186, 203)
     requests = [Request(n, [draw.randrange(3, VOCABULARY) for _ in range(length)]) for n, length in enumerate(lengths)]
     expected = check(model, requests, DecodingOptions(beam=3, max_length=4))
     assert sorted(expected) == list(range(len(lengths)))
