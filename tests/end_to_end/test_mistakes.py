@@ -217,6 +217,18 @@ def test_closed_standard_input_is_not_taken_for_an_empty_one(verb: str, untraine
     assert result.stderr.startswith(b"heedful: standard input is closed") and result.stderr.count(b"\n") == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
+def test_names_that_are_not_text_are_shown_on_one_line(untrained_model: Path, tmp_path: Path) -> None:
+    for arguments, named in (
+        ([b"no\xff\n"], b"model folder no\\xff\\n"),
+        ([untrained_model, "--input", b"a\rb\xfe"], b"a\\rb\\xfe"),
+    ):
+        command = [sys.executable, "-m", "heedful", "translate", *arguments]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True)
+        assert result.returncode == 2 and result.stderr.count(b"\n") == 1
+        assert named in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("option", ["--output", "--out"])
 def test_an_output_file_in_a_folder_that_does_not_exist(
     run, untrained_model: Path, tmp_path: Path, option: str

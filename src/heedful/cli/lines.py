@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +16,19 @@ from heedful.errors import UserError
 from heedful.tasks.computing import Computing
 from heedful.tasks.remarks import remarks
 
+# What a file's name may hold that would not fit on a line of text.
+_NOT_SHOWN = re.compile(r"[\r\n\udc80-\udcff]")
+
 
 def tell(text: str) -> None:
-    """Write a message of heedful's to standard error."""
-    click.echo(f"heedful: {text}", err=True)
+    """Write a message of heedful's to standard error, on one line, whatever the names of files in it hold."""
+    click.echo(f"heedful: {_NOT_SHOWN.sub(_escaped, text)}", err=True)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    r"""A line break as \n, and a byte that is not UTF-8, for which Python has half a character, as \xff."""
+    character = match[0]
+    return repr(character)[1:-1] if character.isascii() else f"\\x{ord(character) - 0xDC00:02x}"
 
 
 @contextmanager

@@ -195,5 +195,7 @@ def _output_path() -> Path | None:
 
 def fail(text: str) -> None:
     """Say what is wrong and exit with 2."""
-    print(f"heedful: {text}", file=sys.stderr)
+    from heedful.cli.lines import tell
+
+    tell(text)
     sys.exit(2)
