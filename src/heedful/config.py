@@ -151,9 +151,14 @@ def parse_assignment(text: str) -> dict[str, Any]:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()
-    for key in reversed(name.strip().split(".")):
-        parsed = {key: parsed}
-    return typing.cast(dict[str, Any], parsed)
+    return nested(name.strip(), parsed)
+
+
+def nested(name: str, value: Any) -> dict[str, Any]:
+    """The value of a setting, by its dotted name, as nested data."""
+    for key in reversed(name.split(".")):
+        value = {key: value}
+    return typing.cast(dict[str, Any], value)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def test_input_in_another_encoding_is_told_of_in_a_few_lines(run, models, verb: 
     task, options, _ = VERBS[verb]
     told = run(verb, models[task], *options, stdin="süß\n".encode("latin-1") * 1300).stderr.decode().splitlines()
     assert told[0].endswith("; --encoding names the encoding of the input") and len(told) == 6
-    assert told[5].startswith("heedful: ... and 1,295 more like this: line 1 is not valid UTF-8: ")
+    assert told[5] == "heedful: ... and 1,295 more like this"
     told = run(verb, models[task], *options, "--encoding", "utf-16", stdin=b"\xff\xfea\0\x00\xdc\n\0").stderr.decode()
     assert "line 1 is not valid utf-16" in told and "UTF-8" not in told
     told = run(verb, models[task], *options, "--encoding", "utf-16", stdin=b"red dog\n", code=2).stderr.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,21 +17,22 @@ class AlikeRemarks:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._kinds: dict[str, tuple[str, int]] = {}
+        self._kinds: Counter[str] = Counter()
 
     def __call__(self, text: str) -> None:
         """Report a remark, or just count it."""
-        kind = _NUMBER.sub("0", text)
-        first, count = self._kinds.get(kind, (text, 0))
-        self._kinds[kind] = first, count + 1
-        if count < MOST_ALIKE:
+        kind = _NUMBER.sub("…", text)
+        self._kinds[kind] += 1
+        if self._kinds[kind] <= MOST_ALIKE:
             self._tell(text)
 
     def finish(self) -> None:
         """Report how many there were besides those that were reported."""
-        for first, count in self._kinds.values():
+        for kind, count in self._kinds.items():
             if count > MOST_ALIKE:
-                self._tell(f"... and {count - MOST_ALIKE:,} more like this: {first}")
+                # Without numbers: with those of the first, it would look like a remark on that line again.
+                which = f": {kind}" if len(self._kinds) > 1 else ""
+                self._tell(f"... and {count - MOST_ALIKE:,} more like this{which}")
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
+from heedful.cli.given_twice import refuse_given_twice
 from heedful.cli.options import DEVICE, with_options
 from heedful.cli.usage_errors import Commands
-from heedful.config import merge, parse_assignment, read_toml
+from heedful.config import merge, nested, parse_assignment, read_toml
 from heedful.errors import LostProcessError, UserError
 from heedful.machine.cores import available_cores
 from heedful.machine.torch_needed import needs_torch
@@ -22,6 +23,15 @@ from heedful.training.parallel.launcher import end_with_launcher, run_processes
 
 # More processes than this on one machine are a slip, which would take all of its memory.
 FEWEST_ALLOWED, PROCESSES_PER_CORE = 64, 8
+# The options that give settings of a run, besides those on its data.
+OWN = {
+    "steps": "training.limit.steps",
+    "epochs": "training.limit.epochs",
+    "budget": "training.limit.budget",
+    "device": "training.machine.device",
+    "out": "out",
+    "preset": "preset",
+}
 # Options that every command of `heedful train` has.
 SHARED = (
     Option(("--out",), "Where the model goes.", "FOLDER"),
@@ -134,31 +144,40 @@ def requested_run(job_data: type[Any], options: dict[str, Any]) -> Any:
     settings: dict[str, Any] = {}
     if options["config_file"]:
         settings = read_toml(Path(options["config_file"]))
+    assigned: dict[str, Any] = {}
     for assignment in options["assignments"]:
-        settings = merge(settings, parse_assignment(assignment))
-    limit = {name: options[name] for name in ("steps", "epochs", "budget") if options[name] is not None}
-    if limit:
-        settings = merge(settings, {"training": {"limit": limit}})
-    if options["device"]:
-        settings = merge(settings, {"training": {"machine": {"device": options["device"]}}})
-    fields = job_data.__dataclass_fields__
-    # A flag that is off counts as not given, unless it is one that can be given either way.
-    names = [
-        name
-        for name in fields
-        if options.get(name) not in (None, ()) and not (options[name] is False and fields[name].default is False)
-    ]
-    given = {name: list(options[name]) if isinstance(options[name], tuple) else options[name] for name in names}
-    file_data, file_out, file_preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
+        assigned = merge(assigned, parse_assignment(assignment))
+    settings = merge(settings, assigned)
+    fields = _given(job_data, options)
+    direct = [name for name in OWN if options[name] is not None]
+    refuse_given_twice(
+        assigned, {**{OWN[name]: name for name in direct}, **{f"data.{name}": name for name in fields}}, options
+    )
+    for name in direct:
+        settings = merge(settings, nested(OWN[name], options[name]))
+    given = {name: list(options[name]) if isinstance(options[name], tuple) else options[name] for name in fields}
+    file_data, out, preset = (settings.pop(name, None) for name in ("data", "out", "preset"))
     from_dict(job_data, file_data or {}, "data")  # its own mistakes first
     data = from_dict(job_data, merge(file_data or {}, given), "data")
-    out, preset = options["out"] or file_out, options["preset"] or file_preset
     for name, value in (("out", out), ("preset", preset)):
         if value is not None and not isinstance(value, str):
             raise UserError(f"setting {name!r} is {value!r}, expected a text in quotes")
     if not out:
         raise UserError("--out FOLDER is missing: where is the model to go?")
     return RunConfig(out, data, preset, settings, options.get("family"), options["extend"])
+
+
+def _given(job_data: type[Any], options: dict[str, Any]) -> list[str]:
+    """The fields of the job's data that options give; an empty list of files gives none.
+
+    A flag that is off counts as not given, unless it is one that can be given either way.
+    """
+    fields = job_data.__dataclass_fields__
+    return [
+        name
+        for name in fields
+        if options.get(name) not in (None, ()) and not (options[name] is False and fields[name].default is False)
+    ]
 
 
 EPILOG = "Ctrl-C saves and ends the run; the same command continues it."

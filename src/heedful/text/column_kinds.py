@@ -13,6 +13,8 @@ from heedful.text.wanted_columns import WantedColumns
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,-]*\s*")
 _ROWS_LOOKED_AT = 1000
 _COLUMNS_LOOKED_AT = 64
+# The first row may be a header, and a number in a single other row is not evidence.
+_FEWEST_ROWS = 3
 # A column with a greater share of distinct cells than this holds no labels.
 _MOST_LABELS = 0.5
 # Texts shorter than this share of the longest column, on average, are something else.
@@ -36,6 +38,18 @@ def by_column(rows: Sequence[Sequence[str]]) -> dict[int, list[str]]:
 def are_numbers(cells: Sequence[str]) -> bool:
     """Whether a column holds numbers and nothing else."""
     return bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+
+
+def is_name_over_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether a column holds nothing but numbers below its first cell, which is no number."""
+    if len(rows) < _FEWEST_ROWS or column >= len(rows[0]) or are_numbers([rows[0][column]]):
+        return False
+    return are_numbers(by_column(rows[1:]).get(column, []))
+
+
+def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has a name over a column of numbers."""
+    return any(is_name_over_numbers(rows, column) for column in range(len(rows[0]) if rows else 0))
 
 
 def likely_columns(columns: Mapping[int, Sequence[str]], wanted: WantedColumns) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.config import nearest
 from heedful.errors import UserError
-from heedful.text.column_kinds import are_numbers, by_column, likely_columns
+from heedful.text.column_kinds import are_numbers, by_column, likely_columns, looks_like_header
 from heedful.text.corpus_file import CorpusFile
 from heedful.text.language_names import language_of
 from heedful.text.row_layout import RowKind, RowLayout, split_cells
@@ -141,7 +141,8 @@ class _Search:
         marked_labels = takes_rest and self.options.separator() is None
         columns = (0, 1) if marked_labels else columns[:2] if takes_rest else columns
         layout = replace(blank, header=header, columns=columns, cells=cells)
-        counted = Counter(len(row) for row in self._rows(layout))
+        rows = self._rows(layout)
+        counted = Counter(len(row) for row in rows)
         needed = max(columns[: self.wanted.needed])
         if self.options.are_numbers and needed >= max(len(first), *counted):
             most = max(len(first), *counted)
@@ -157,7 +158,12 @@ class _Search:
             stops=not self.options.are_numbers,
             comments=self.wanted.spaces == "words",
             marked_labels=marked_labels,
+            unread_header=() if header or takes_rest or not self._may_be_header(rows) else tuple(first),
         )
+
+    def _may_be_header(self, rows: list[list[str]]) -> bool:
+        """Whether the first row looks like a header, and the user does not say whether it is one."""
+        return self.options.header is None and looks_like_header(rows)
 
     def _usual_number_of_words(self) -> int:
         """The most frequent number of words per line; of equally frequent ones, that of the earliest line."""

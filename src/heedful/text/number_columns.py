@@ -1,9 +1,12 @@
 """A table whose texts would be a column of numbers, such as ids or scores."""
 
+import shlex
+from collections.abc import Sequence
+
 from heedful.errors import UserError
-from heedful.text.column_kinds import are_numbers, by_column, first_rows, likely_columns
+from heedful.text.column_kinds import are_numbers, by_column, first_rows, is_name_over_numbers, likely_columns
 from heedful.text.corpus_file import CorpusFile
-from heedful.text.row_layout import RowLayout
+from heedful.text.row_layout import RowLayout, shown_cells
 from heedful.text.wanted_columns import WantedColumns
 
 
@@ -22,13 +25,20 @@ def refuse_number_columns(file: CorpusFile, layout: RowLayout, wanted: WantedCol
             likely = likely_columns(columns, wanted) or [1, 2]
             raise UserError(
                 f"{file.shown_name}: column {column + 1} would be the {role[0]}, but holds nothing but numbers; the "
-                f"first row is {_shown(rows[0])}: say with --columns which columns are "
+                f"first row is {shown_cells(rows[0])}: say with --columns which columns are "
                 f"{' and '.join(names[0] for names in wanted.roles[: wanted.needed])}, as in "
-                f"--columns {','.join(str(place + 1) for place in likely)}"
+                f"{_hint(rows, likely, is_name_over_numbers(rows, column))}"
             )
 
 
-def _shown(cells: list[str]) -> str:
-    texts = (cell.strip() for cell in cells)
-    shortened = (text if len(text) <= 30 else f"{text[:27]}..." for text in texts)
-    return ", ".join(f"{number} {text!r}" for number, text in enumerate(shortened, 1))
+def _hint(rows: list[list[str]], places: Sequence[int], has_header: bool) -> str:
+    """The options that read these columns: by their names, if the first row gives each of them one."""
+    numbers = ",".join(str(place + 1) for place in places)
+    if not has_header:
+        return f"--columns {numbers}"
+    header = [name.strip() for name in rows[0]]
+    names = [header[place] for place in places if place < len(header)]
+    unclear = any(not name or "," in name or name.isdecimal() or header.count(name) > 1 for name in names)
+    if unclear or len(names) < len(places):
+        return f"--columns {numbers} --header"
+    return shlex.join(["--columns", ",".join(names)])

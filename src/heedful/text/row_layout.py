@@ -33,6 +33,8 @@ class RowLayout:
     comments: bool = field(default=False, compare=False)
     # Whether the layout was recognised by labels that no text begins with: a line without one lacks its label.
     marked_labels: bool = field(default=False, compare=False)
+    # The first row, if it looks like a header and is read like the others, because nobody said what it is.
+    unread_header: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def present(self) -> tuple[int | str, ...]:
@@ -45,7 +47,8 @@ class RowLayout:
         """Everything by which two readings of a file may differ."""
         content = asdict(self)
         # These follow from the content of the file; what was added later is left out where it changes nothing.
-        for name in ("width", "stops", "comments", "marked_labels", *(() if self.is_conllu else ("is_conllu",))):
+        followed = ("width", "stops", "comments", "marked_labels", "unread_header")
+        for name in (*followed, *(() if self.is_conllu else ("is_conllu",))):
             del content[name]
         return content
 
@@ -90,6 +93,13 @@ def is_marked_label(word: bytes) -> bool:
 def read_as(layouts: Mapping[str, RowLayout], wanted: WantedColumns) -> list[str]:
     """Lines that say how files, given by their names, are laid out."""
     return [f"{name} is read as {layout.description(wanted)}" for name, layout in layouts.items()]
+
+
+def shown_cells(cells: Sequence[str]) -> str:
+    """The cells of a row with their numbers, as messages show them."""
+    texts = (cell.strip() for cell in cells)
+    shortened = (text if len(text) <= 30 else f"{text[:27]}..." for text in texts)
+    return ", ".join(f"{number} {text!r}" for number, text in enumerate(shortened, 1))
 
 
 def split_cells(line: str, layout: RowLayout) -> list[str]:

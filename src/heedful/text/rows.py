@@ -14,6 +14,7 @@ from heedful.text.object_census import ObjectCensus
 from heedful.text.quoting_census import MOST_LINES, OnWarning, QuotingCensus
 from heedful.text.row_layout import RowLayout
 from heedful.text.text_files import MAX_LINE_BYTES, cut_line
+from heedful.text.unread_header import warn_of_unread_header
 
 # Why a row has no cells, besides being blank or over-long.
 OTHER_COLUMNS = "number of columns"
@@ -46,10 +47,11 @@ def read_rows(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None 
 
     A line break inside a quoted field of CSV, or inside a string of JSON, becomes a carriage return, which the rules
     on control characters then make a space. Too many rows with the wrong number of columns are a UserError at the
-    end, where there are also warnings about quotation marks that may be wrong.
+    end, where there are also warnings about quotation marks that may be wrong; one about a header comes first.
     """
     census = ColumnCensus(file.shown_name, layout)
     quoting = QuotingCensus(file.shown_name, on_warning)
+    warn_of_unread_header(file.shown_name, layout, on_warning)
     if layout.kind == "json":
         rows = _json_rows(file, layout)
     else:

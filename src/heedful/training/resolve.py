@@ -22,6 +22,7 @@ from heedful.settings.families import FAMILY_SETTINGS
 from heedful.settings.sizes import check_new_sizes
 from heedful.tasks.job import Job, PreparedJob
 from heedful.training.config import MachineConfig, TrainingConfig
+from heedful.training.fit_of_start import refuse_other_sizes
 from heedful.training.parallel.layout import check_stages, choose_layout, data_size
 from heedful.training.run_config import RunConfig
 
@@ -45,6 +46,8 @@ def check_settings(run: RunConfig) -> None:
     for key in run.settings:
         if key not in ("model", "training"):
             raise UserError(f"unknown setting {key!r}: {nearest(key, ['model', 'training', 'data', 'preset'])}")
+    if run.data.start_folder:
+        refuse_other_sizes(run.data.start_folder, run.settings.get("model", {}))
     filled = _filled_before_data(run, family)
     if filled.training.schedule.kind == "decay" and filled.training.schedule.learning_rate is None:
         raise UserError("training.schedule.kind is decay, which needs training.schedule.learning_rate too")

@@ -17,6 +17,7 @@ from heedful.tasks.job import Choice, PreparedJob
 from heedful.training.description import describe, describe_extension, with_layout
 from heedful.training.extension import Extension, check_extension, same_end
 from heedful.training.identity import refuse_changes, requested, with_saved_names
+from heedful.training.other_task import refuse_other_task
 from heedful.training.parallel.layout import choose_layout
 from heedful.training.resolve import ResolvedRun, check_parts, choose, fill_in
 from heedful.training.run_config import RunConfig
@@ -81,6 +82,7 @@ def begun_run(run: RunConfig, file: Path) -> tuple[RunConfig, SavedRun] | None:
             f"{file} is damaged, or of another version of heedful ({error}): "
             "put back a copy, remove it to have the choices made again, or start in another folder"
         ) from None
+    refuse_other_task(saved.resolved.family, saved.resolved.model, run.data, out)
     refuse_changes(asked, requested(run), run.data, out)
     return run, saved
 

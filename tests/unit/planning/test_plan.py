@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -186,3 +187,21 @@ def test_amounts_are_shown_in_three_digits() -> None:
         "80 GB",
         "1,500 PB",
     ]
+
+
+@pytest.mark.parametrize("width", ["80", "100", None])
+def test_a_layout_is_whole_at_any_width(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str | None
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if width:
+        monkeypatch.setenv("COLUMNS", width)
+    longest = replace(plan.layouts[0], layout=Layout(2, 2, 2, 1, sequences=3, parts=97))
+    print_plan(replace(plan, layouts=[longest, *plan.layouts[1:]]))
+    lines = capsys.readouterr().out.splitlines()
+    rows = lines[lines.index(next(line for line in lines if " days" in line)) + 2 :]
+    assert " ".join(rows[0].split()).startswith("1 replicate 2 x shard 2 x tensor 2 ")
+    assert all(str(each.layout) in row for each, row in zip(plan.layouts[1:], rows[1:], strict=False))
+    told = [line for line in lines if line.startswith("no room for steps")]
+    assert bool(told) == bool(width)
+    assert all(len(line) <= 80 for line in rows[: len(plan.layouts)]) or width != "80"

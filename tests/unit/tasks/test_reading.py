@@ -385,3 +385,36 @@ def test_suggested_columns_leave_out_those_of_numbers(tmp_path: Path) -> None:
     scored = "".join(f"{a}\t{n / 7:.3f}\t{b}\n" for n, (a, b) in enumerate(PAIRS))
     with pytest.raises(UserError, match=r"column 2 would be the target.*, as in --columns 1,3$"):
         messages_of(TranslationData, tmp_path, "scored.tsv", scored)
+
+
+def test_a_header_over_numbers_is_suggested_by_its_names(tmp_path: Path) -> None:
+    rows = "".join(f'{n},"{a}","{b}"\n' for n, (a, b) in enumerate(PAIRS))
+    for header, hint in (("id,en,ru", "--columns en,ru"), (",en,ru", "--columns en,ru"), ("id,a,a", "2,3 --header")):
+        with pytest.raises(UserError, match=rf"holds nothing but numbers.* as in (--columns )?{hint}$"):
+            read(TranslationData, tmp_path, "a.csv", f"{header}\n{rows}".encode())
+    with pytest.raises(UserError, match=r"as in --columns 2,3$"):
+        read(TranslationData, tmp_path, "a.csv", rows.encode())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_header_that_is_read_as_a_pair_is_warned_of(name: str, tmp_path: Path) -> None:
+    separator = "," if name.endswith(".csv") else "\t"
+    rows = [
+        separator.join(cells) + "\n"
+        for cells in (("id", "en", "ru"), *((str(n), *pair) for n, pair in enumerate(PAIRS)))
+    ]
+    by_number = messages_of(TranslationData, tmp_path, name, "".join(rows), columns="2,3")
+    assert f"warning: {tmp_path / name}: its first row, 1 'id', 2 'en', 3 'ru', looks like a header" in by_number
+    assert f"{len(rows)} pairs read" in by_number  # as ever: unfinished runs were begun with it
+    for options in ({"columns": "en,ru"}, {"columns": "2,3", "header": True}, {"columns": "2,3", "header": False}):
+        (tmp_path / "other").mkdir(exist_ok=True)
+        assert "looks like a header" not in messages_of(TranslationData, tmp_path, name, "".join(rows), **options)
+    assert "looks like" not in messages_of(TranslationData, tmp_path, f"b{name}", "".join(rows[1:]), columns="2,3")
+    told: list[str] = []
+    read_pairs(str(tmp_path / name), layout=RowOptions(columns="2,3"), on_warning=told.append)
+    assert any("looks like a header" in text for text in told)
+
+
+def test_a_header_that_is_read_as_an_example_is_warned_of(tmp_path: Path) -> None:
+    rows = "stars,opinion\n" + "".join(f"{n % 5},{text}\n" for n, text in enumerate(SENTENCES))
+    assert "looks like a header" in messages_of(ClassifierData, tmp_path, "a.csv", rows, columns="1,2")

@@ -37,6 +37,7 @@ STILL_FALLING = 0.02
 TOO_SHORT = "too short to tell"
 
 INPUTS = {"encoder_decoder": "source", "recurrent": "source", "vision": "image"}
+NEXT_TOKEN = ("decoder_only", "xlnet")
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def _constant_data(run: RunRecord) -> Finding | None:
     if not answers or answers["expected_share"] < REPEATED_SHARE:
         return None
     advice = "The data teaches this: leave out repeated answers, or add examples with other answers."
-    return _always_the_same(answers, advice)
+    return _always_the_same(run, answers, advice)
 
 
 def _constant_output(run: RunRecord) -> Finding | None:
@@ -174,7 +175,7 @@ def _constant_output(run: RunRecord) -> Finding | None:
         "It has learned no more than what is common: train for longer, or with a lower training.schedule.learning_rate "
         "or a longer warm-up."
     )
-    return _always_the_same(answers, advice) if answers else None
+    return _always_the_same(run, answers, advice) if answers else None
 
 
 def _constant_answers(run: RunRecord) -> Row | None:
@@ -185,13 +186,22 @@ def _constant_answers(run: RunRecord) -> Row | None:
     return answers if answers["share"] == 1 or answers["expected_share"] < 0.5 else None
 
 
-def _always_the_same(answers: Row, advice: str) -> Finding:
-    what = f"“{_shortened(answers['commonest'])}”" if answers["commonest"].strip() else "empty"
+def _always_the_same(run: RunRecord, answers: Row, advice: str) -> Finding:
+    # A language model answers with a token at each place of the held-out text.
+    what, nothing = ("next token", "the end of a document") if run.family in NEXT_TOKEN else ("answer", "empty")
+    named = _named(answers["commonest"]) or nothing
     evidence = (
-        f"Of {answers['count']:,} held-out answers, {answers['share']:.0%} are {what}; of the right answers, the "
-        f"commonest makes up {answers['expected_share']:.0%}."
+        f"Of {answers['count']:,} held-out {what}s, {answers['share']:.0%} are {named}; "
+        f"of the right {what}s, the commonest makes up {answers['expected_share']:.0%}."
     )
-    return Finding("constant output", True, "The model always gives the same answer", evidence, advice)
+    return Finding("constant output", True, f"The model always gives the same {what}", evidence, advice)
+
+
+def _named(answer: str) -> str:
+    """An answer in words, if it cannot be seen; nothing if there is none."""
+    if answer.strip():
+        return f"“{_shortened(answer)}”"
+    return {"": "", " ": "a space", "\n": "a line break", "\t": "a tab"}.get(answer, "white space")
 
 
 def _input_ignored(run: RunRecord) -> Finding | None:

@@ -14,6 +14,7 @@ from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
 from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
 from heedful.prepared.held_out import content_digest, held_out_images
+from heedful.prepared.overlap import count_shared, tell_shared
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.image_classification.files import LabelledImage, LabelledImages
 from heedful.tasks.image_classification.images import (
@@ -77,6 +78,7 @@ class PreparedImages:
             *self.folder.remarks,
             *self.folder.hits_in_words("files that were left out", self.facts["left_out"]),
             *([f"classes without any image to train on: {', '.join(empty)}"] if empty else []),
+            *self.facts.get("warnings", []),
         ]
 
 
@@ -148,6 +150,11 @@ def _make(
                 progress("decoding images", len(classes) + report.hits()["unreadable"], total)
             ends.append(len(classes))
     held_out = held_out_images(hashes) if len(sources) == 1 else np.arange(len(classes)) >= ends[0]
+    if len(sources) > 1:
+        train_keys, valid_keys = (
+            np.frombuffer(b"".join(some), "<u8") for some in (hashes[: ends[0]], hashes[ends[0] :])
+        )
+        tell_shared(report, count_shared(valid_keys, train_keys), len(valid_keys), "images")
     parts = {"train": np.flatnonzero(~held_out), "valid": np.flatnonzero(held_out)}
     for name, indices in parts.items():
         if not len(indices):
@@ -164,6 +171,7 @@ def _make(
         "deviation": deviation,
         "left_out": dict(report.hits()),
         "empty": [label for number, label in enumerate(sources[0].labels) if number not in seen],
+        **({"warnings": report.warnings} if report.warnings else {}),
     }
 
 

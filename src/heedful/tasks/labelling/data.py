@@ -14,6 +14,7 @@ from heedful.errors import UserError
 from heedful.prepared.data_report import DataReport
 from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
 from heedful.prepared.held_out import SHARE, content_digest, held_out_keys
+from heedful.prepared.overlap import count_shared, tell_shared
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.ragged import Ragged, RaggedFiles, RaggedWriter, token_dtype
 from heedful.prepared.small_data import warning_of_few
@@ -161,8 +162,12 @@ class _LabelPreparation:
                 seen.update(() if _key(example) in held_out else example.labels)
                 self.progress("encoding", done, len(keys))
             for corpus in corpora[1:]:
+                given: list[int] = []
                 for example, rows in encoder.encode(corpus, self.report.hit, self.report.warn):
                     self._add(valid, example, rows)
+                    given.append(_key(example))
+                shared = count_shared(np.array(given, np.uint64), keys)
+                tell_shared(self.report, shared, len(given), "texts" if corpus.unit == "text" else "sentences")
         for writer, purpose in ((train, "training"), (valid, "validation")):
             if not len(writer.ids):
                 raise UserError(f"no example is left for {purpose}: {self.report.path} lists each line and its rule")

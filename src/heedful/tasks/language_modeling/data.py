@@ -13,6 +13,7 @@ from heedful.prepared.data_report import DataReport
 from heedful.prepared.folder import Expected, Ingredients, PreparedFolder, prepare_once
 from heedful.prepared.held_out import HoldOut, held_out_text, no_text
 from heedful.prepared.mapped import mapped_numbers
+from heedful.prepared.overlap import SharedDocuments
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.prepared.ragged import token_dtype
 from heedful.prepared.small_data import FEW_CHARACTERS, warning_of_few
@@ -66,6 +67,7 @@ class PreparedText:
             *self.folder.remarks,
             *self.folder.hits_in_words("lines that were changed", self.facts["hits"]),
             *warning_of_few(self.facts["characters"], "characters of text", FEW_CHARACTERS),
+            *self.facts.get("warnings", []),
         ]
 
 
@@ -119,14 +121,18 @@ def _make(
     tokenizer.save(partial / "tokenizer.json")
     sizes = {name: _TokenWriter(partial / f"{name}.bin", tokenizer) for name in ("train", "valid")}
     ends: list[int] = []
+    shared = [SharedDocuments(corpus.parts(None)) for corpus in corpora[1:]]
     for split in splits:
         for part, held_out in split.parts():
+            for documents in shared:
+                documents.look(part)
             sizes["valid" if held_out else "train"].add(part)
             progress("encoding", sum(each.characters for each in sizes.values()), characters)
         for writer in sizes.values():
             writer.end()
         ends.append(sizes["train"].tokens)
-    for corpus in corpora[1:]:
+    for corpus, documents in zip(corpora[1:], shared, strict=True):
+        documents.tell(report)
         for part in corpus.parts(report.hit):
             sizes["valid"].add(part)
             progress("encoding validation", sizes["valid"].characters, None)
@@ -144,6 +150,7 @@ def _make(
         "unknown": sum(each.unknown for each in sizes.values()),
         "special_tokens": vars(tokenizer.special_tokens),
         "hits": dict(report.hits()),
+        **({"warnings": report.warnings} if report.warnings else {}),
         **({"ends": ends} if corpora[0].files_per_corpus else {}),
     }
 

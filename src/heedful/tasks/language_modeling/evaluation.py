@@ -11,6 +11,7 @@ from heedful.tasks.computing import Computing
 from heedful.tasks.declaration import Measured, Options, Remark
 from heedful.tasks.language_modeling.pipeline import LanguageModel
 from heedful.tasks.loading import load_with
+from heedful.tasks.remarks import remarks
 from heedful.text.document_unit import DocumentUnit
 from heedful.text.documents import Documents
 
@@ -26,7 +27,10 @@ def evaluate(model: str, options: Options, remark: Remark) -> Measured:
         )
     else:
         texts = _documents(options["text"], "file", remark, options["encoding"])
-    result = pipeline.score(texts)
+    with remarks() as found:
+        result = pipeline.score(texts)
+    for _, about in found:
+        remark(f"the text {about}")
     figures = {**asdict(result), "perplexity": result.perplexity, "bits_per_byte": result.bits_per_byte}
     return figures, [
         f"loss           {result.loss:.4f}  nats per token, {result.tokens:,} tokens",

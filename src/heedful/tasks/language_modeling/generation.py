@@ -25,6 +25,7 @@ from heedful.decoding.progress import SentenceProgress
 from heedful.errors import UserError
 from heedful.machine.devices import flushed_denormals, one_thread
 from heedful.tasks.language_modeling.text_stream import TextStream
+from heedful.tasks.language_modeling.unknown_tokens import UnknownPromptWarning, unknown_tokens
 from heedful.tasks.remarks import TextWarning
 from heedful.text.tokenizer import Tokenizer
 
@@ -110,8 +111,14 @@ class Language:
         return None if self.model.longest_target(0) is None else self.model.max_length
 
     def prompt_ids(self, prompt: str, index: int = 0) -> list[int]:
-        """The ids of the prompt with that index, or only the last of them, with a warning, if it fills the context."""
+        """The ids of the prompt with that index, or only the last of them, with a warning, if it fills the context.
+
+        There is a warning, too, if it has characters that the model does not know.
+        """
         ids, context = self.tokenizer.encode(prompt), self.context
+        if unknown := unknown_tokens(self.tokenizer, ids):
+            text = f"has {unknown}: all of these are read as the same token"
+            warnings.warn(UnknownPromptWarning(index, text), stacklevel=4)
         if context is None or len(ids) < context:
             return ids
         half = context // 2

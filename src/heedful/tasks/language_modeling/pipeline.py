@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from heedful.model_folder import LoadedModel
 from heedful.tasks.given_texts import one_text, texts_as_list
 from heedful.tasks.language_modeling.generation import Generation, GenerationOptions, Language
 from heedful.tasks.language_modeling.seam import TextComputation, text_computation
+from heedful.tasks.language_modeling.unknown_tokens import UnknownTokensWarning, unknown_tokens
 from heedful.tasks.tracing import Traceable
 from heedful.text.tokenizer import Tokenizer
 
@@ -113,7 +115,10 @@ class LanguageModel(Traceable):
         return text_trace(self, one_text(text) + one_text(target or "", "target"))
 
     def score(self, texts: str | Sequence[str]) -> TextScore:
-        """How well the model predicts texts, including the end of each, in windows of its context without overlap."""
+        """How well the model predicts texts, including the end of each, in windows of its context without overlap.
+
+        There is a warning if they have characters that it does not know: its score does not depend on which they are.
+        """
         documents = texts_as_list(texts)
         end = self.model.special_tokens.end
         ids = np.array([end, *(token for text in documents for token in [*self.tokenizer.encode(text), end])])
@@ -123,6 +128,12 @@ class LanguageModel(Traceable):
         total, tokens = self.computation.loss(ids), len(ids) - 1
         if not math.isfinite(total):
             raise not_numbers("scores")
+        if unknown := unknown_tokens(self.tokenizer, ids, added=1 + len(documents)):
+            # Of all texts together: the figures are, too.
+            text = (
+                f"has {unknown}: all of these are read as the same token, so that the figures look better than they are"
+            )
+            warnings.warn(UnknownTokensWarning(0, text), stacklevel=2)
         return TextScore(total / tokens, tokens, size)
 
 

@@ -24,6 +24,7 @@ from heedful.text.text_files import (
     language_from_name,
     language_pair_from_name,
 )
+from heedful.text.unread_header import warn_of_unread_header
 from heedful.text.wanted_columns import WantedColumns, wanted_pair
 
 _Value = TypeVar("_Value")
@@ -179,6 +180,7 @@ def _common(values: list[_Value | None]) -> _Value | None:
 def _tsv_blocks(file: CorpusFile, layout: RowLayout, on_warning: OnWarning | None) -> Iterator[RawPairs]:
     """The pairs of the usual TSV, block by block, since most large files are like that."""
     line = 1
+    warn_of_unread_header(file.shown_name, layout, on_warning)
     census, width = ColumnCensus(file.shown_name, layout), layout.width
     quoting = QuotingCensus(file.shown_name, on_warning)
     most = max(2, width or 0)

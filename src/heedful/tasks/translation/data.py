@@ -20,6 +20,7 @@ from heedful.prepared.folder import (
     prepare_once,
     spool_folder,
 )
+from heedful.prepared.overlap import count_shared, tell_shared
 from heedful.prepared.progress import OnProgress, ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus
 from heedful.tasks.translation.fates import Fate, decide_fates, read_keys
@@ -31,6 +32,8 @@ from heedful.text.corpus_encoder import CorpusEncoder
 from heedful.text.row_layout import read_as
 from heedful.text.tokenizer import SMALLEST_VOCABULARY, Tokenizer, choose_vocabulary_size
 
+# The keys of all training pairs, which are kept only while data is being prepared.
+KEYS = "keys.bin"
 # Increased when the rules or the files change, so that older data is prepared again.
 FORMAT = 1
 # The layout that meta.json had before other kinds of data had one; it is kept so that unfinished runs can continue.
@@ -148,7 +151,11 @@ class _PairPreparation:
             writers = {Fate.TRAIN: train, Fate.HELD_OUT: valid}
             pairs_per_group = encoder.encode_train(self.corpora[0], fates, writers, self.train_log)
             for valid_corpus in self.corpora[1:]:
-                encoder.encode_valid(valid_corpus, valid, self.valid_log)
+                held_out = encoder.encode_valid(valid_corpus, valid, self.valid_log)
+                train_keys = read_keys(self.partial / KEYS)["pair"]
+                tell_shared(self.report, count_shared(held_out, train_keys), len(held_out), "pairs")
+                del train_keys  # the mapped file can now be removed
+        (self.partial / KEYS).unlink()
         counts = self.train_log.counts()
         valid_counts = self.valid_log.counts() if len(self.corpora) > 1 else None
         self._require(train.num_pairs, "for training", counts)
@@ -174,7 +181,7 @@ class _PairPreparation:
 
     def _decide(self, tokenizer: Tokenizer | None) -> tuple[npt.NDArray[np.uint8], Tokenizer]:
         """The fate of each clean training pair, and the tokenizer, given or learned."""
-        keys_path = self.partial / "keys.bin"
+        keys_path = self.partial / KEYS
         sample = survey(self.corpora[0], keys_path, self.train_log, self.progress)
         counts = self.train_log.counts()
         self._require(counts.pairs_kept, "for training", counts)
@@ -185,8 +192,6 @@ class _PairPreparation:
             self.progress("learning subwords", 0, None)
             size = self.options.vocabulary_size or choose_vocabulary_size(num_characters)
             tokenizer = Tokenizer.train(sample.texts(without_sources=held_out), size)
-        del keys  # the mapped file can now be removed
-        keys_path.unlink()
         return fates, tokenizer
 
     def _require(self, num_pairs: int, purpose: str, counts: CorpusCounts) -> None:

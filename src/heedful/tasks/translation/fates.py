@@ -1,12 +1,13 @@
 """Which pairs are trained on, held out or repeated, decided by content alone."""
 
+from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.prepared.held_out import PAIRS_SHARE, Keys, held_out_keys
+from heedful.prepared.held_out import PAIRS_SHARE, Keys, content_keys, held_out_keys
 from heedful.splitmix import GOLDEN_GAMMA
 
 KEY_DTYPE = np.dtype([("pair", "<u8"), ("source", "<u8"), ("characters", "<u4")])
@@ -23,6 +24,12 @@ class Fate(IntEnum):
 def pair_keys(source_keys: Keys, target_keys: Keys) -> Keys:
     """A 64-bit hash of each pair; multiplying distinguishes a pair from the same pair with its sides exchanged."""
     return source_keys * GOLDEN_GAMMA + target_keys
+
+
+def keys_of_pairs(sources: Iterable[str], targets: Iterable[str]) -> Keys:
+    """The hashes of some clean pairs."""
+    source_keys, target_keys = (content_keys(text.encode("utf-8") for text in side) for side in (sources, targets))
+    return pair_keys(source_keys, target_keys)
 
 
 def find_duplicates(keys: Keys) -> npt.NDArray[np.bool_]:

@@ -8,9 +8,10 @@ import numpy.typing as npt
 from heedful.errors import UserError
 from heedful.prepared.batches import Lengths
 from heedful.prepared.folder import FILES_CHANGED
+from heedful.prepared.held_out import Keys
 from heedful.prepared.progress import ThrottledProgress
 from heedful.tasks.translation.corpus import ParallelCorpus, RawPairs
-from heedful.tasks.translation.fates import Fate
+from heedful.tasks.translation.fates import Fate, keys_of_pairs
 from heedful.tasks.translation.pairs import PairsWriter
 from heedful.tasks.translation.summary import PairLog
 from heedful.tasks.translation.survey import clean_and_log
@@ -57,15 +58,20 @@ class PairEncoder:
             raise UserError(FILES_CHANGED)
         return counts
 
-    def encode_valid(self, corpus: ParallelCorpus, writer: PairsWriter, log: PairLog) -> None:
-        """Clean and write all pairs of given validation files, repeated and uneven ones included."""
+    def encode_valid(self, corpus: ParallelCorpus, writer: PairsWriter, log: PairLog) -> Keys:
+        """Clean and write all pairs of given validation files, repeated and uneven ones included; return their keys."""
         done = 0
+        keys = [np.empty(0, np.uint64)]
         for block in corpus.blocks(log.warn):
             cleaned = clean_and_log(block, log)
             for chosen, lengths, ids in self._encoded(cleaned, np.arange(len(cleaned.sources))):
-                writer.write(ids, lengths, self._short_enough(block, cleaned.offsets[chosen], lengths, log))
+                kept = self._short_enough(block, cleaned.offsets[chosen], lengths, log)
+                writer.write(ids, lengths, kept)
+                places = chosen[kept].tolist()
+                keys.append(keys_of_pairs(*([side[i] for i in places] for side in (cleaned.sources, cleaned.targets))))
             done += len(block.sources)
             self._progress("encoding validation", done, None)
+        return np.concatenate(keys)
 
     def _encoded(
         self, cleaned: CleanedPairs, wanted: npt.NDArray[np.int64]

@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -94,3 +95,28 @@ def test_a_run_is_said_to_be_examined_for_what_it_has_recorded(write_run, step_r
     names = checks(read_run(write_run([step_row(1), validation_row(1, answers=None, input_gain=2.0)])))
     assert "constant output" not in names
     assert "an ignored source" in names
+
+
+@pytest.mark.parametrize(
+    ("family", "commonest", "told"),
+    [
+        ("decoder_only", " ", "Of 20 held-out next tokens, 100% are a space; of the right next tokens, the commonest"),
+        ("xlnet", "\n", "Of 20 held-out next tokens, 100% are a line break; of"),
+        ("decoder_only", "", "Of 20 held-out next tokens, 100% are the end of a document; of"),
+        ("decoder_only", "e", "Of 20 held-out next tokens, 100% are “e”; of"),
+        (
+            "encoder_decoder",
+            "",
+            "Of 20 held-out answers, 100% are empty; of the right answers, the commonest makes up 10%",
+        ),
+    ],
+)
+def test_an_answer_that_cannot_be_seen_is_named(
+    write_run, step_row, validation_row, family: str, commonest: str, told: str
+) -> None:
+    rows = [step_row(number, loss=5 - number / 20) for number in range(1, 51)]
+    record = read_run(write_run([*rows, validation_row(50, answers={**SAME, "commonest": commonest})], finished=True))
+    (found,) = diagnose(replace(record, family=family))
+    assert found.evidence.startswith(told)
+    what = "answer" if family == "encoder_decoder" else "next token"
+    assert found.title == f"The model always gives the same {what}"

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +153,15 @@ def test_a_class_whose_name_would_break_a_line_is_refused(folder: Path) -> None:
     (folder / "wild\tcat").mkdir()
     with pytest.raises(UserError, match=r"by its sub-folders: label \d is 'wild\\tcat'"):
         ImageFolder.open(str(folder))
+
+
+def test_held_out_images_that_are_trained_on_are_told_of(folder: Path, tmp_path: Path) -> None:
+    source = ImageFolder.open(str(folder))
+    shutil.copytree(folder, tmp_path / "others")
+    (tmp_path / "others" / "cat" / "0.png").write_bytes((folder / "dog" / "0.png").read_bytes())
+    for number in range(1, 11):
+        Image.new("RGB", (7, 5), (number, 0, 0)).save(next((tmp_path / "others" / "dog").rglob(f"{number}.png")))
+    data = prepare_images(source, ImageFolder.open(str(tmp_path / "others")), tmp_path, SHAPE)
+    (line,) = data.messages
+    assert line == "12 of 22 held-out images are also in the training files: the scores on them say little"
+    assert line in (tmp_path / "data-report.jsonl").read_text(encoding="utf-8")

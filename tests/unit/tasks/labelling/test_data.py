@@ -191,7 +191,7 @@ def test_long_sentences_are_read_in_pieces(tmp_path: Path) -> None:
     long = "\n".join(f"house\t{'AB'[number % 2]}" for number in range(41))
     short = "\n\n".join(f"{word}\tA\nsea\tB" for word in WORDS)
     data = prepare(tmp_path, f"{long}\n\n{short}\n", f"{long}\n", unit="word", max_length=16)
-    assert [entry["line"] for entry in report(tmp_path) if entry["rule"] == "shortened"] == [1, 1]
+    assert [entry["line"] for entry in report(tmp_path) if entry.get("rule") == "shortened"] == [1, 1]
     rows = [data.valid.labels[index] for index in range(len(data.valid.ids))]
     assert len(rows) > 1
     assert [int(label) for row in rows for label in row if label >= 0] == [number % 2 for number in range(41)]

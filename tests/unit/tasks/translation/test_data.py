@@ -109,10 +109,12 @@ def test_validation_files_keep_duplicates_and_uneven_pairs(tmp_path: Path, sente
     assert contents(prepared, "train") == sentence_pairs
     assert prepared.summary.valid_files is not None
     assert prepared.summary.valid_files.hits == {"blank": 1, "over-long": 1}
-    assert [(hit["corpus"], hit["rule"], hit["line"]) for hit in report_of(tmp_path / "run")[:-1]] == [
+    *hits, warning, _ = report_of(tmp_path / "run")
+    assert [(hit["corpus"], hit["rule"], hit["line"]) for hit in hits] == [
         ("valid", "blank", 4),
         ("valid", "over-long", 5),
     ]
+    assert warning["warning"].startswith("2 of 3 held-out pairs are also in the training files: ")
 
 
 def test_held_out_sources_are_not_in_training_nor_in_the_tokenizer(tmp_path: Path, sentence_pairs: Pairs) -> None:
