@@ -46,9 +46,12 @@ def whole_lengths(ids_BT: Tensor) -> Tensor:
     return torch.full((len(ids_BT),), ids_BT.shape[1], device=ids_BT.device)
 
 
-def added_to_scores(seen: Tensor) -> Tensor:
-    """A mask in the form that attention takes without further work: 0 where a key is seen, else -inf."""
-    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
+def added_to_scores(seen: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A mask in the form that attention takes without further work: 0 where a key is seen, else -inf.
+
+    Its type must be that of the keys.
+    """
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -torch.inf)
 
 
 def is_added(mask: Tensor | None) -> TypeGuard[Tensor]:

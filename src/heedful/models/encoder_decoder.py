@@ -13,7 +13,7 @@ from heedful.config import known_size
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.kv_cache import padded_length, with_enough_rows
+from heedful.layers.kv_cache import padded_length, stored_type, with_enough_rows
 from heedful.layers.masks import added_to_scores, padding_mask
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
@@ -52,15 +52,16 @@ class EncoderDecoderState:
         shape: tuple[int, int, int, int],
         capacity: tuple[int, int, int],
         device: torch.device,
+        dtype: torch.dtype,
         shortlist: ShortlistOutput | None = None,
     ) -> None:
         layers, heads, key_width, value_width = shape
         sentences, self.beam, source_length = capacity
         self.num_sentences = 0
         source_length = padded_length(source_length)
-        self.cache = TreeCache(shape, sentences, self.beam, device)
-        self.keys = torch.zeros(layers, sentences, source_length, heads, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, source_length, heads, value_width, device=device)
+        self.cache = TreeCache(shape, sentences, self.beam, device, dtype)
+        self.keys = torch.zeros(layers, sentences, source_length, heads, key_width, dtype=dtype, device=device)
+        self.values = torch.zeros(layers, sentences, source_length, heads, value_width, dtype=dtype, device=device)
         self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
         self.shortlist = shortlist
         self.columns = shortlist.new_columns(sentences) if shortlist else None
@@ -84,7 +85,8 @@ class EncoderDecoderState:
         sentences = self.num_sentences
         lengths = self.source_lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        seen_NS = torch.arange(source, device=lengths.device) < lengths[:, None]
+        mask = added_to_scores(seen_NS, self.keys.dtype)[:, None, None]
         caches = self.cache.layers(sentences, rows_A)
         positions_R = caches[0].positions_NQ.flatten()
         return StepView(
@@ -202,14 +204,14 @@ class EncoderDecoder(nn.Module):
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> EncoderDecoderState:
         """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
-        return EncoderDecoderState(
-            self.decoder.cache_shape, (num_sentences, beam, source_length), self.device, self.shortlist
-        )
+        capacity = num_sentences, beam, source_length
+        dtype = stored_type(self.target_embedding.table.weight)
+        return EncoderDecoderState(self.decoder.cache_shape, capacity, self.device, dtype, self.shortlist)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
         layers, heads, key_width, value_width = self.decoder.cache_shape
-        position = 4 * layers * heads * (key_width + value_width)
+        position = self.target_embedding.table.weight.itemsize * layers * heads * (key_width + value_width)
         # Self-attention for every row, cross-attention once per sentence.
         return position * length * (rows + 1)
 
