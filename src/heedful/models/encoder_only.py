@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import known_size
+from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
@@ -113,7 +114,11 @@ class EncoderOnly(nn.Module):
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
         """Replace a share of the tokens, but never the class and end tokens, by the mask token."""
         special = self.special_tokens
-        assert special.mask is not None
+        if special.mask is None:
+            raise UserError(
+                f"token_dropout is {self.config.token_dropout}, but special_tokens has no mask to hide tokens with: "
+                "give its id, such as SpecialTokens(mask=3), or set token_dropout to 0"
+            )
         kept_BT = dropout(torch.ones(ids_BT.shape, device=ids_BT.device), self.config.token_dropout) > 0
         kept_BT |= (ids_BT == special.start) | (ids_BT == special.end)
         return ids_BT.where(kept_BT, special.mask)

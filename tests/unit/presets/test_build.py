@@ -55,6 +55,24 @@ def test_what_is_missing_or_misspelt_is_an_error_in_words(name: str, settings: d
     assert message in str(error.value)
 
 
+def test_an_encoder_hides_tokens_in_training_only_if_there_is_a_mask_token() -> None:
+    ids_BT = torch.full((5, 41), 9)
+    for settings, dropout in (({}, 0.0), ({"special_tokens": {"mask": 3}}, 0.2)):
+        model = heedful.build("encoder_tiny", vocabulary_size=60, **settings)
+        assert model.config.token_dropout == dropout
+        seen: list[torch.Tensor] = []
+        model.embedding.register_forward_pre_hook(lambda _, arguments, seen=seen: seen.append(arguments[0]))
+        model.train()(ids_BT).sum().backward()
+        assert bool((seen[0] == 3).any()) == bool(dropout)
+    with pytest.raises(heedful.UserError, match=r"special_tokens=.*, or leave token_dropout out"):
+        heedful.build("encoder_tiny", vocabulary_size=60, token_dropout=0.1)
+    config = heedful.models.EncoderOnlyConfig(
+        60, 24, stack=heedful.layers.StackConfig(1, attention=heedful.layers.AttentionConfig(2)), token_dropout=0.1
+    )
+    with pytest.raises(ValueError, match="special_tokens has no mask"):
+        heedful.models.EncoderOnly(config).train()(ids_BT)
+
+
 def test_the_public_names_are_there() -> None:
     for name in heedful.__all__:
         assert getattr(heedful, name) is not None
