@@ -163,8 +163,6 @@ def _begin(stack: nn.Module, blocks: SelfStack | CrossStack, config: StackConfig
 def _placed(x_BTD: Tensor, positions: PositionScheme) -> tuple[Tensor, Tensor]:
     """Embeddings plus what a scheme adds to them, and their positions."""
     length = x_BTD.shape[1]
-    positions.extend(length)
-    if length > positions.length:
-        raise ValueError(f"the sequences have {length} positions, but max_length is {positions.length}")
+    positions.cover(length)
     places_T = torch.arange(length, device=x_BTD.device)
     return positions.add(x_BTD, places_T), places_T

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import known_size
+from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
@@ -137,9 +138,11 @@ class DecoderOnly(nn.Module):
 
         A document sees nothing of the others, and its positions begin at 0, as if it were alone.
         """
-        self.positions.extend(ids_BT.shape[1])
         positions, mask = torch.arange(ids_BT.shape[1], device=ids_BT.device), None
-        if documents_BT is not None:
+        if documents_BT is None:
+            self.positions.cover(ids_BT.shape[1])
+        else:  # a row may be longer than the scheme reaches, as long as no document is
+            self.positions.extend(ids_BT.shape[1])
             mask = (documents_BT[:, :, None] == documents_BT[:, None])[:, None]
             positions = positions_in_documents(documents_BT)
         x_BTD = self.embedding(ids_BT, positions)
@@ -152,6 +155,8 @@ class DecoderOnly(nn.Module):
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
         whole = list(source) or [self.special_tokens.before_text]
+        if not self.positions.extends and len(whole) > self.max_length:
+            raise UserError(f"the prompt has {len(whole)} tokens, but max_length is {self.max_length}: shorten it")
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:

@@ -177,7 +177,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """The decoder's output, before the output layer."""
-        self.target_embedding.positions.extend(target_BT.shape[1])
+        self.target_embedding.positions.cover(target_BT.shape[1], self.max_length)
         positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
         x_BTD = self.target_embedding(target_BT, positions_T)
         return self.decoder_norm(self.decoder(x_BTD, memory_BSD, memory_mask, positions=positions_T))
@@ -192,6 +192,7 @@ class EncoderDecoder(nn.Module):
 
     def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
         """The logits B T V of the token that follows each target position."""
+        self.source_embedding.positions.cover(source_BS.shape[1], self.max_length)
         return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:

@@ -101,7 +101,7 @@ class EncoderOnly(nn.Module):
         Without lengths no text has padding.
         """
         lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
-        self.positions.extend(ids_BT.shape[1])
+        self.positions.cover(ids_BT.shape[1])
         positions_T = torch.arange(ids_BT.shape[1], device=ids_BT.device)
         mask = padding_mask(lengths_B, ids_BT.shape[1], always=always_mask)
         if self.training and self.config.token_dropout and self.config.head != "masked":
