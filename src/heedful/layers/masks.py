@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeGuard
 
 import torch
@@ -44,6 +45,30 @@ def by_head(mask: Tensor | None) -> Tensor | None:
 def whole_lengths(ids_BT: Tensor) -> Tensor:
     """The lengths of rows without padding."""
     return torch.full((len(ids_BT),), ids_BT.shape[1], device=ids_BT.device)
+
+
+def given_lengths(lengths: Tensor | Sequence[int] | None, ids_BT: Tensor) -> Tensor | None:
+    """The lengths that somebody calls a model with, as a tensor; a ValueError names the first that cannot be.
+
+    The check waits for the device, so it is where calls come in from outside: training and decoding, whose lengths are
+    right by construction, call what is behind it.
+    """
+    if lengths is None:
+        return None
+    lengths_B = torch.as_tensor(lengths, device=ids_BT.device)
+    rows, length = ids_BT.shape
+    if lengths_B.shape != (rows,) or lengths_B.is_floating_point():
+        kind, shape = str(lengths_B.dtype).removeprefix("torch."), tuple(lengths_B.shape)
+        raise ValueError(f"lengths are one whole number for each of the {rows} rows, not {kind} of the shape {shape}")
+    if torch.compiler.is_compiling() or lengths_B.device.type == "meta":
+        return lengths_B
+    wrong_B = (lengths_B < 1) | (lengths_B > length)
+    if bool(wrong_B.any()):
+        row = int(wrong_B.nonzero()[0])
+        raise ValueError(
+            f"the length of row {row} is {int(lengths_B[row])}, but must be from 1 to {length}, the positions of a row"
+        )
+    return lengths_B
 
 
 def added_to_scores(seen: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

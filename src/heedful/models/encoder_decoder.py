@@ -14,7 +14,7 @@ from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import padded_length, stored_type, with_enough_rows
-from heedful.layers.masks import added_to_scores, padding_mask
+from heedful.layers.masks import added_to_scores, given_lengths, padding_mask
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 from heedful.models.shortlist_output import ShortlistOutput
@@ -190,10 +190,13 @@ class EncoderDecoder(nn.Module):
         mask = None if source_lengths_B is None else padding_mask(source_lengths_B, source_BS.shape[1])
         return self.decode(target_BT, self.encode(source_BS, mask), mask)
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+    def forward(
+        self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | Sequence[int] | None = None
+    ) -> Tensor:
         """The logits B T V of the token that follows each target position."""
         self.source_embedding.positions.cover(source_BS.shape[1], self.max_length)
-        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
+        lengths_B = given_lengths(source_lengths_B, source_BS)
+        return self.output(self.hidden(source_BS, target_BT, lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:
         """Encode sentences and compute their cross-attention keys and values, once."""

@@ -15,7 +15,7 @@ from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.masks import padding_mask, whole_lengths
+from heedful.layers.masks import given_lengths, padding_mask, whole_lengths
 from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.settings.encoder_only import EncoderOnlyConfig, Pooling
 from heedful.text.special_tokens import SpecialTokens
@@ -137,13 +137,14 @@ class EncoderOnly(nn.Module):
     def forward(
         self,
         ids_BT: Tensor,
-        lengths_B: Tensor | None = None,
+        lengths_B: Tensor | Sequence[int] | None = None,
         segments_BT: Tensor | None = None,
         *,
         always_mask: bool = False,
     ) -> Tensor:
         """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
-        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
+        given_B = given_lengths(lengths_B, ids_BT)
+        lengths_B = whole_lengths(ids_BT) if given_B is None else given_B
         return self.answers(self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask), lengths_B)
 
     def answers(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of, with_enough_rows
-from heedful.layers.masks import added_to_scores, padding_mask, whole_lengths
+from heedful.layers.masks import added_to_scores, given_lengths, padding_mask, whole_lengths
 from heedful.layers.positions import PositionScheme
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder
 from heedful.settings.position_scheme import PositionSizes
@@ -167,9 +167,12 @@ class Recurrent(nn.Module):
         attention = self.decoder.cross_attention
         return self.decoder(x_BTD, encoded.states, lambda x: attention(x, encoded.keys, encoded.memory, mask))
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+    def forward(
+        self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | Sequence[int] | None = None
+    ) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
+        lengths_B = given_lengths(source_lengths_B, source_BS)
+        return self.output(self.hidden(source_BS, target_BT, lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> EncodedSources:
         """Encode sentences, once, with a few empty ones where there are so few that kernels would round differently."""
