@@ -36,11 +36,21 @@ def build(name: str, **settings: Any) -> nn.Module:
     found = preset(name)
     config = from_dict(FAMILY_SETTINGS[found.family], merge(given_settings(found)["model"], settings))
     if isinstance(config, EncoderOnlyConfig):
+        _check_labels(config, settings)
         config = _for_its_tokens(config, settings)
     if isinstance(config, VisionConfig) and config.num_classes is None:
         raise UserError(f"{name} needs to know how many classes there are: give num_classes")
     _check_memory(name, counted(FAMILIES[found.family].build_without_memory(config)))
     return FAMILIES[found.family].build(config)
+
+
+def _check_labels(config: EncoderOnlyConfig, given: dict[str, Any]) -> None:
+    """Raise a UserError if labels were asked for, and the head has none."""
+    if given.get("num_labels") and config.head not in ("classes", "tags"):
+        raise UserError(
+            f"num_labels is {config.num_labels}, but the head is {config.head!r}, which has no labels: "
+            'give head="classes" for labels of texts, or head="tags" for labels of words'
+        )
 
 
 def _for_its_tokens(config: EncoderOnlyConfig, given: dict[str, Any]) -> EncoderOnlyConfig:

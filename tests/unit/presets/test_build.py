@@ -45,6 +45,11 @@ def test_settings_of_ones_own_go_over_those_of_the_preset() -> None:
         ("translation_base", {}, "needs to know how many tokens there are: give vocabulary_size"),
         ("vit_tiny_16", {}, "vit_tiny_16 needs to know how many classes there are: give num_classes"),
         ("encoder_tiny", {"vocabulary_size": 31, "head": "classes"}, "num_labels is 0, but must be at least 1"),
+        (
+            "encoder_tiny",
+            {"vocabulary_size": 31, "num_labels": 2},
+            "the head is 'none', which has no labels: give head=",
+        ),
         ("gpt3_175b", {}, "gpt3_175b has 174.6 billion parameters, which take 698 GB, but there are "),
         ("language_tiny", {"vocabulary_size": 31, "widht": 8}, "unknown setting 'widht': did you mean 'width'?"),
     ],
