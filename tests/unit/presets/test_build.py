@@ -1,7 +1,12 @@
+import subprocess
+import sys
+from types import ModuleType
+
 import pytest
 import torch
 
 import heedful
+import heedful.decoding
 from heedful.config import from_dict
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
@@ -76,6 +81,14 @@ def test_an_encoder_hides_tokens_in_training_only_if_there_is_a_mask_token() -> 
     )
     with pytest.raises(ValueError, match="special_tokens has no mask"):
         heedful.models.EncoderOnly(config).train()(ids_BT)
+
+
+@pytest.mark.parametrize("package", [heedful.layers, heedful.models, heedful.decoding])
+def test_a_package_lists_its_names_before_they_are_imported(package: ModuleType) -> None:
+    program = f"import {package.__name__} as package; print(*dir(package))"
+    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert listed == package.__all__ == dir(package)
+    assert all(hasattr(package, name) for name in listed)
 
 
 def test_the_public_names_are_there() -> None:
