@@ -92,7 +92,7 @@ def _expected(hint: Any) -> str:
 def shown(value: Any) -> str:
     """A wrong value as an error shows it: on one line, and cut if it is long."""
     try:
-        text = repr(value)
+        text = " ".join(line.strip() for line in repr(value).splitlines())
     except (RecursionError, ValueError):  # nested too deeply, or a number with thousands of digits
         return f"a {type(value).__name__} that is too large to show"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

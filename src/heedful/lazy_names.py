@@ -16,8 +16,10 @@ from heedful.machine.torch_needed import needs_torch
 LINE = re.compile(r"^from (\S+) import (\w+) as (\w+)", re.MULTILINE)
 
 
-def lazy_names(file: str, package: str) -> tuple[list[str], Callable[[str], Any]]:
-    """The public names in the stub of a package's `__init__.py`, and the `__getattr__` that imports them."""
+def lazy_names(file: str, package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """The public names in the stub of a package's `__init__.py`, the `__getattr__` that imports them, and the `__dir__`
+    that lists them.
+    """
     stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
     places = {public: (module, name) for module, name, public in LINE.findall(stub)}
 
@@ -30,4 +32,5 @@ def lazy_names(file: str, package: str) -> tuple[list[str], Callable[[str], Any]
         with needs_torch(f"{package}.{public}"):
             return getattr(importlib.import_module(module), name)
 
-    return sorted(places), get
+    names = sorted(places)
+    return names, get, names.copy

@@ -5,4 +5,4 @@ They are imported on first use.
 
 from heedful.lazy_names import lazy_names
 
-__all__, __getattr__ = lazy_names(__file__, __name__)
+__all__, __getattr__, __dir__ = lazy_names(__file__, __name__)

@@ -36,7 +36,8 @@ def attend_in_step(
         width = max(key_width, value_width)
         query_NHQK, key_NHSK = (F.pad(each, (0, width - key_width)) for each in (query_NHQK, key_NHSK))
         value_NHSV = F.pad(value_NHSV, (0, width - value_width))
-    added = mask_N1QS if bias_NHQS is None else mask_N1QS + bias_NHQS
+    # Of the mask's type, which is that of the keys: a bias may be more exact than these.
+    added = mask_N1QS if bias_NHQS is None else mask_N1QS + bias_NHQS.to(mask_N1QS.dtype)
     if key_NHSK.shape[2] > KEYS_PER_BLOCK:
         return _attend_in_blocks(query_NHQK, key_NHSK, value_NHSV, mask_N1QS, added, scale)[..., :value_width]
     output_NHQV = F.scaled_dot_product_attention(query_NHQK, key_NHSK, value_NHSV, added, scale=scale)
@@ -62,7 +63,7 @@ def _attend_in_blocks(
     mixed_NHQV, total_NHQ1 = outputs[0] * shares[0], shares[0]
     for output_NHQV, share_NHQ1 in zip(outputs[1:], shares[1:], strict=True):
         mixed_NHQV, total_NHQ1 = mixed_NHQV + output_NHQV * share_NHQ1, total_NHQ1 + share_NHQ1
-    return mixed_NHQV / total_NHQ1
+    return (mixed_NHQV / total_NHQ1).to(query_NHQK.dtype)  # logarithms may be more exact
 
 
 def mixed(weights_BHTS: Tensor, value_BHSV: Tensor, *, in_step: bool = False) -> Tensor:

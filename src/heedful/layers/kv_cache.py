@@ -31,6 +31,16 @@ def padded_length(length: int) -> int:
     return max(1, -(-length // KEY_MULTIPLE)) * KEY_MULTIPLE
 
 
+def stored_type(weight: Tensor) -> torch.dtype:
+    """The type of what layers with weights like this one give, hence of a cache: theirs, unless autocast has its own.
+
+    Autocast leaves fp64 as it is.
+    """
+    device = weight.device.type
+    casts = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.get_autocast_dtype(device) if casts and weight.dtype != torch.float64 else weight.dtype
+
+
 @dataclass
 class LayerCache:
     """One layer's part of the cache during one step."""
@@ -61,11 +71,11 @@ class LayerCache:
 class KeyValueCache:
     """The self-attention cache of all layers: L rows H positions K."""
 
-    def __init__(self, key_shape: tuple[int, ...], value_width: int, device: torch.device) -> None:
+    def __init__(self, key_shape: tuple[int, ...], value_width: int, device: torch.device, dtype: torch.dtype) -> None:
         layers, rows, heads, length, _ = key_shape
         self.length = length
-        self.keys = torch.zeros(key_shape, device=device)
-        self.values = torch.zeros(layers, rows, heads, length, value_width, device=device)
+        self.keys = torch.zeros(key_shape, dtype=dtype, device=device)
+        self.values = torch.zeros(layers, rows, heads, length, value_width, dtype=dtype, device=device)
         self.positions = torch.zeros(rows, dtype=torch.long, device=device)
         self.rows = torch.arange(rows, device=device)
 
@@ -78,7 +88,7 @@ class KeyValueCache:
         used = self.used_length(rows)
         positions_R1 = self.positions[:rows, None]
         key_positions = torch.arange(used, device=positions_R1.device)[None]
-        mask = added_to_scores(key_positions <= positions_R1)[:, None, None]
+        mask = added_to_scores(key_positions <= positions_R1, self.keys.dtype)[:, None, None]
         return [
             LayerCache(
                 key[:rows, :, :used], value[:rows, :, :used], self.rows[:rows], positions_R1, key_positions, mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeGuard
 
 import torch
@@ -46,9 +47,36 @@ def whole_lengths(ids_BT: Tensor) -> Tensor:
     return torch.full((len(ids_BT),), ids_BT.shape[1], device=ids_BT.device)
 
 
-def added_to_scores(seen: Tensor) -> Tensor:
-    """A mask in the form that attention takes without further work: 0 where a key is seen, else -inf."""
-    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
+def given_lengths(lengths: Tensor | Sequence[int] | None, ids_BT: Tensor) -> Tensor | None:
+    """The lengths that somebody calls a model with, as a tensor; a ValueError names the first that cannot be.
+
+    The check waits for the device, so it is where calls come in from outside: training and decoding, whose lengths are
+    right by construction, call what is behind it.
+    """
+    if lengths is None:
+        return None
+    lengths_B = torch.as_tensor(lengths, device=ids_BT.device)
+    rows, length = ids_BT.shape
+    if lengths_B.shape != (rows,) or lengths_B.is_floating_point():
+        kind, shape = str(lengths_B.dtype).removeprefix("torch."), tuple(lengths_B.shape)
+        raise ValueError(f"lengths are one whole number for each of the {rows} rows, not {kind} of the shape {shape}")
+    if torch.compiler.is_compiling() or lengths_B.device.type == "meta":
+        return lengths_B
+    wrong_B = (lengths_B < 1) | (lengths_B > length)
+    if bool(wrong_B.any()):
+        row = int(wrong_B.nonzero()[0])
+        raise ValueError(
+            f"the length of row {row} is {int(lengths_B[row])}, but must be from 1 to {length}, the positions of a row"
+        )
+    return lengths_B
+
+
+def added_to_scores(seen: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A mask in the form that attention takes without further work: 0 where a key is seen, else -inf.
+
+    Its type must be that of the keys.
+    """
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, -torch.inf)
 
 
 def is_added(mask: Tensor | None) -> TypeGuard[Tensor]:

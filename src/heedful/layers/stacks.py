@@ -118,16 +118,23 @@ def stack_positions(
 
 
 class Encoder(nn.Module):
-    """A whole standalone stack with self-attention: embeddings B T D in, contextual vectors B T D out."""
+    """A whole standalone stack with self-attention: embeddings B T D in, contextual vectors B T D out.
+
+    Positions are a scheme's name, its settings, or a scheme of your own, which has its length already.
+    """
 
     def __init__(
-        self, width: int, config: StackConfig, positions: PositionConfig | str = "none", max_length: int = 512
+        self,
+        width: int,
+        config: StackConfig,
+        positions: PositionConfig | PositionScheme | str = "none",
+        max_length: int = 512,
     ) -> None:
         super().__init__()
-        self.positions = stack_positions(positions, width, config, max_length)
+        self.positions = _given_positions(positions, width, config, max_length)
         self.blocks = self_stack(width, config, self.positions)
         self.norm = final_norm(width, config)
-        _begin(self, self.blocks, config)
+        _begin(self.blocks, config)
 
     def forward(self, x_BTD: Tensor, mask: Tensor | None = None, *, causal: bool = False) -> Tensor:
         """Transform whole sequences; a mask is True where attention is allowed: T T, B T T or B H T T."""
@@ -136,16 +143,23 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A whole stack with causal self-attention and attention to a memory, such as an encoder's output."""
+    """A whole stack with causal self-attention and attention to a memory, such as an encoder's output.
+
+    Positions are a scheme's name, its settings, or a scheme of your own, which has its length already.
+    """
 
     def __init__(
-        self, width: int, config: StackConfig, positions: PositionConfig | str = "none", max_length: int = 512
+        self,
+        width: int,
+        config: StackConfig,
+        positions: PositionConfig | PositionScheme | str = "none",
+        max_length: int = 512,
     ) -> None:
         super().__init__()
-        self.positions = stack_positions(positions, width, config, max_length, causal=True)
+        self.positions = _given_positions(positions, width, config, max_length, causal=True)
         self.blocks = cross_stack(width, config, self.positions)
         self.norm = final_norm(width, config)
-        _begin(self, self.blocks, config)
+        _begin(self.blocks, config)
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None = None) -> Tensor:
         """Transform whole sequences; the mask of the memory is True where it may be seen: T S, B T S or B H T S."""
@@ -153,9 +167,30 @@ class Decoder(nn.Module):
         return self.norm(self.blocks(x_BTD, memory_BSD, memory_mask, positions=places_T))
 
 
-def _begin(stack: nn.Module, blocks: SelfStack | CrossStack, config: StackConfig) -> None:
-    """Draw the first weights."""
-    stack.apply(initialise)
+def _given_positions(
+    positions: PositionConfig | PositionScheme | str,
+    width: int,
+    config: StackConfig,
+    length: int,
+    *,
+    causal: bool = False,
+) -> PositionScheme:
+    """A new scheme for a stack, or the one that was given, which must have been made for its sizes."""
+    if not isinstance(positions, PositionScheme):
+        return stack_positions(positions, width, config, length, causal=causal)
+    own, wanted = positions.sizes, position_sizes(width, config, length, causal=causal)
+    for name in ("width", "head_width", "num_heads"):
+        if getattr(own, name) != getattr(wanted, name):
+            raise ValueError(
+                f"the positions were made for {name}={getattr(own, name)}, but the stack has {getattr(wanted, name)}: "
+                f"make them with PositionSizes({width}, {wanted.head_width}, length, {wanted.num_heads})"
+            )
+    return positions
+
+
+def _begin(blocks: SelfStack | CrossStack, config: StackConfig) -> None:
+    """Draw the first weights; those of a position scheme are its own."""
+    blocks.apply(initialise)
     if config.norm == "pre":
         quieten(blocks)
 
@@ -163,8 +198,6 @@ def _begin(stack: nn.Module, blocks: SelfStack | CrossStack, config: StackConfig
 def _placed(x_BTD: Tensor, positions: PositionScheme) -> tuple[Tensor, Tensor]:
     """Embeddings plus what a scheme adds to them, and their positions."""
     length = x_BTD.shape[1]
-    positions.extend(length)
-    if length > positions.length:
-        raise ValueError(f"the sequences have {length} positions, but max_length is {positions.length}")
+    positions.cover(length)
     places_T = torch.arange(length, device=x_BTD.device)
     return positions.add(x_BTD, places_T), places_T

@@ -65,12 +65,19 @@ class TreeLayerCache:
 class TreeCache:
     """The self-attention cache of all layers: L sentences places H K, so that a node lies in one piece."""
 
-    def __init__(self, shape: tuple[int, int, int, int], sentences: int, beam: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int],
+        sentences: int,
+        beam: int,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         layers, heads, key_width, value_width = shape
         self.beam = beam
         places = padded_length(FIRST_STEPS * beam)
-        self.keys = torch.zeros(layers, sentences, places, heads, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, places, heads, value_width, device=device)
+        self.keys = torch.zeros(layers, sentences, places, heads, key_width, dtype=dtype, device=device)
+        self.values = torch.zeros(layers, sentences, places, heads, value_width, dtype=dtype, device=device)
         self.paths_NQS = torch.zeros(sentences, beam, places, dtype=torch.bool, device=device)
         self.key_positions_NS = torch.zeros(sentences, places, dtype=torch.long, device=device)
         self.positions_N = torch.zeros(sentences, dtype=torch.long, device=device)
@@ -95,7 +102,7 @@ class TreeCache:
         self.key_positions_NS[:sentences].scatter_(1, places_NQ, positions_NQ)
         self.used = int(paths_NQS.flatten(0, 1).any(0).nonzero().max()) + 1
         attended = padded_length(self.used)
-        mask_N1QS = added_to_scores(self.paths_NQS[:sentences, None, :, :attended])
+        mask_N1QS = added_to_scores(self.paths_NQS[:sentences, None, :, :attended], self.keys.dtype)
         key_positions = self.key_positions_NS[:sentences, :attended]
         nodes_R = (self.sentences_N1[:sentences] * self.paths_NQS.shape[2] + places_NQ).flatten()
         stored = [each.flatten(1, 2).flatten(2) for each in (self.keys, self.values)]

@@ -2,4 +2,4 @@
 
 from heedful.lazy_names import lazy_names
 
-__all__, __getattr__ = lazy_names(__file__, __name__)
+__all__, __getattr__, __dir__ = lazy_names(__file__, __name__)

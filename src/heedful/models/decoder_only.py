@@ -10,10 +10,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import known_size
+from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.kv_cache import FEWEST_ROWS, KeyValueCache, LayerCache, padded_length, rows_of, with_enough_rows
+from heedful.layers.kv_cache import (
+    FEWEST_ROWS,
+    KeyValueCache,
+    LayerCache,
+    padded_length,
+    rows_of,
+    stored_type,
+    with_enough_rows,
+)
 from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.settings.decoder_only import DecoderOnlyConfig
 from heedful.text.special_tokens import SpecialTokens
@@ -34,13 +43,17 @@ class CausalState:
     columns = None
 
     def __init__(
-        self, shape: tuple[int, int, int, int], num_sentences: int, beam: int, length: int, device: torch.device
+        self,
+        shape: tuple[int, int, int, int],
+        capacity: tuple[int, int, int],
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         layers, heads, key_width, value_width = shape
-        self.beam = beam
+        num_sentences, self.beam, length = capacity
         self.num_sentences = 0
-        rows = max(num_sentences * beam, FEWEST_ROWS)
-        self.cache = KeyValueCache((layers, rows, heads, padded_length(length), key_width), value_width, device)
+        rows = max(num_sentences * self.beam, FEWEST_ROWS)
+        self.cache = KeyValueCache((layers, rows, heads, padded_length(length), key_width), value_width, device, dtype)
 
     def insert(self, slots: list[int], prefilled: PrefilledPrompts, rows: list[int]) -> None:
         """Put row `rows[i]` of `prefilled` into all rows of slot `slots[i]`."""
@@ -125,9 +138,11 @@ class DecoderOnly(nn.Module):
 
         A document sees nothing of the others, and its positions begin at 0, as if it were alone.
         """
-        self.positions.extend(ids_BT.shape[1])
         positions, mask = torch.arange(ids_BT.shape[1], device=ids_BT.device), None
-        if documents_BT is not None:
+        if documents_BT is None:
+            self.positions.cover(ids_BT.shape[1])
+        else:  # a row may be longer than the scheme reaches, as long as no document is
+            self.positions.extend(ids_BT.shape[1])
             mask = (documents_BT[:, :, None] == documents_BT[:, None])[:, None]
             positions = positions_in_documents(documents_BT)
         x_BTD = self.embedding(ids_BT, positions)
@@ -140,6 +155,8 @@ class DecoderOnly(nn.Module):
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """All of a prompt but its last token is prefilled; without a prompt a new document begins."""
         whole = list(source) or [self.special_tokens.before_text]
+        if not self.positions.extends and len(whole) > self.max_length:
+            raise UserError(f"the prompt has {len(whole)} tokens, but max_length is {self.max_length}: shorten it")
         return whole[:-1], whole[-1]
 
     def longest_target(self, source_length: int) -> int | None:
@@ -159,12 +176,14 @@ class DecoderOnly(nn.Module):
         """Preallocated room for that many prompts, samples of each, prompt tokens and new tokens."""
         length = source_length + target_length
         self.positions.extend(padded_length(length))
-        return CausalState(self.blocks.cache_shape, num_sentences, beam, length, self.device)
+        capacity = num_sentences, beam, length
+        dtype = stored_type(self.embedding.table.weight)
+        return CausalState(self.blocks.cache_shape, capacity, self.device, dtype)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of decoding state that a prompt takes, with this many samples, and tokens both in it and after it."""
         layers, heads, key_width, value_width = self.blocks.cache_shape
-        position = 4 * layers * heads * (key_width + value_width)
+        position = self.embedding.table.weight.itemsize * layers * heads * (key_width + value_width)
         return position * 2 * length * rows
 
     def step(self, tokens_R: Tensor, state: CausalState, rows_A: Tensor | None = None) -> Tensor:

@@ -13,8 +13,8 @@ from heedful.config import known_size
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.kv_cache import padded_length, with_enough_rows
-from heedful.layers.masks import added_to_scores, padding_mask
+from heedful.layers.kv_cache import padded_length, stored_type, with_enough_rows
+from heedful.layers.masks import added_to_scores, given_lengths, padding_mask
 from heedful.layers.stacks import cross_stack, quieten, self_stack, stack_positions
 from heedful.layers.tree_cache import TreeCache, TreeLayerCache
 from heedful.models.shortlist_output import ShortlistOutput
@@ -52,15 +52,16 @@ class EncoderDecoderState:
         shape: tuple[int, int, int, int],
         capacity: tuple[int, int, int],
         device: torch.device,
+        dtype: torch.dtype,
         shortlist: ShortlistOutput | None = None,
     ) -> None:
         layers, heads, key_width, value_width = shape
         sentences, self.beam, source_length = capacity
         self.num_sentences = 0
         source_length = padded_length(source_length)
-        self.cache = TreeCache(shape, sentences, self.beam, device)
-        self.keys = torch.zeros(layers, sentences, source_length, heads, key_width, device=device)
-        self.values = torch.zeros(layers, sentences, source_length, heads, value_width, device=device)
+        self.cache = TreeCache(shape, sentences, self.beam, device, dtype)
+        self.keys = torch.zeros(layers, sentences, source_length, heads, key_width, dtype=dtype, device=device)
+        self.values = torch.zeros(layers, sentences, source_length, heads, value_width, dtype=dtype, device=device)
         self.source_lengths = torch.ones(sentences, dtype=torch.long, device=device)
         self.shortlist = shortlist
         self.columns = shortlist.new_columns(sentences) if shortlist else None
@@ -84,7 +85,8 @@ class EncoderDecoderState:
         sentences = self.num_sentences
         lengths = self.source_lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        seen_NS = torch.arange(source, device=lengths.device) < lengths[:, None]
+        mask = added_to_scores(seen_NS, self.keys.dtype)[:, None, None]
         caches = self.cache.layers(sentences, rows_A)
         positions_R = caches[0].positions_NQ.flatten()
         return StepView(
@@ -175,7 +177,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, memory_mask: Tensor | None) -> Tensor:
         """The decoder's output, before the output layer."""
-        self.target_embedding.positions.extend(target_BT.shape[1])
+        self.target_embedding.positions.cover(target_BT.shape[1], self.max_length)
         positions_T = torch.arange(target_BT.shape[1], device=target_BT.device)
         x_BTD = self.target_embedding(target_BT, positions_T)
         return self.decoder_norm(self.decoder(x_BTD, memory_BSD, memory_mask, positions=positions_T))
@@ -188,9 +190,13 @@ class EncoderDecoder(nn.Module):
         mask = None if source_lengths_B is None else padding_mask(source_lengths_B, source_BS.shape[1])
         return self.decode(target_BT, self.encode(source_BS, mask), mask)
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+    def forward(
+        self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | Sequence[int] | None = None
+    ) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
+        self.source_embedding.positions.cover(source_BS.shape[1], self.max_length)
+        lengths_B = given_lengths(source_lengths_B, source_BS)
+        return self.output(self.hidden(source_BS, target_BT, lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> Prefilled:
         """Encode sentences and compute their cross-attention keys and values, once."""
@@ -202,14 +208,14 @@ class EncoderDecoder(nn.Module):
     def new_state(self, num_sentences: int, beam: int, source_length: int, target_length: int) -> EncoderDecoderState:
         """Room for that many sentences, beams and source tokens; for target tokens it grows as needed."""
         self.target_embedding.positions.extend(padded_length(target_length))
-        return EncoderDecoderState(
-            self.decoder.cache_shape, (num_sentences, beam, source_length), self.device, self.shortlist
-        )
+        capacity = num_sentences, beam, source_length
+        dtype = stored_type(self.target_embedding.table.weight)
+        return EncoderDecoderState(self.decoder.cache_shape, capacity, self.device, dtype, self.shortlist)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
         layers, heads, key_width, value_width = self.decoder.cache_shape
-        position = 4 * layers * heads * (key_width + value_width)
+        position = self.target_embedding.table.weight.itemsize * layers * heads * (key_width + value_width)
         # Self-attention for every row, cross-attention once per sentence.
         return position * length * (rows + 1)
 

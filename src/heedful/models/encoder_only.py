@@ -9,12 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import known_size
+from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.convolutions import Neighbourhood
 from heedful.layers.dropout import Dropout, dropout
 from heedful.layers.embeddings import TokenEmbedding
-from heedful.layers.masks import padding_mask, whole_lengths
+from heedful.layers.masks import given_lengths, padding_mask, whole_lengths
 from heedful.layers.stacks import quieten, self_stack, stack_positions
 from heedful.settings.encoder_only import EncoderOnlyConfig, Pooling
 from heedful.text.special_tokens import SpecialTokens
@@ -100,7 +101,7 @@ class EncoderOnly(nn.Module):
         Without lengths no text has padding.
         """
         lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
-        self.positions.extend(ids_BT.shape[1])
+        self.positions.cover(ids_BT.shape[1])
         positions_T = torch.arange(ids_BT.shape[1], device=ids_BT.device)
         mask = padding_mask(lengths_B, ids_BT.shape[1], always=always_mask)
         if self.training and self.config.token_dropout and self.config.head != "masked":
@@ -113,7 +114,11 @@ class EncoderOnly(nn.Module):
     def _drop_tokens(self, ids_BT: Tensor) -> Tensor:
         """Replace a share of the tokens, but never the class and end tokens, by the mask token."""
         special = self.special_tokens
-        assert special.mask is not None
+        if special.mask is None:
+            raise UserError(
+                f"token_dropout is {self.config.token_dropout}, but special_tokens has no mask to hide tokens with: "
+                "give its id, such as SpecialTokens(mask=3), or set token_dropout to 0"
+            )
         kept_BT = dropout(torch.ones(ids_BT.shape, device=ids_BT.device), self.config.token_dropout) > 0
         kept_BT |= (ids_BT == special.start) | (ids_BT == special.end)
         return ids_BT.where(kept_BT, special.mask)
@@ -132,13 +137,14 @@ class EncoderOnly(nn.Module):
     def forward(
         self,
         ids_BT: Tensor,
-        lengths_B: Tensor | None = None,
+        lengths_B: Tensor | Sequence[int] | None = None,
         segments_BT: Tensor | None = None,
         *,
         always_mask: bool = False,
     ) -> Tensor:
         """The logits of the head: B V for classes, B T V for masked tokens and tags; B T D without a head."""
-        lengths_B = whole_lengths(ids_BT) if lengths_B is None else lengths_B
+        given_B = given_lengths(lengths_B, ids_BT)
+        lengths_B = whole_lengths(ids_BT) if given_B is None else given_B
         return self.answers(self.hidden(ids_BT, lengths_B, segments_BT, always_mask=always_mask), lengths_B)
 
     def answers(self, hidden_BTD: Tensor, lengths_B: Tensor) -> Tensor:

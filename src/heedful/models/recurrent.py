@@ -14,7 +14,7 @@ from heedful.layers.attention import Attend
 from heedful.layers.blocks import initialise
 from heedful.layers.embeddings import TokenEmbedding
 from heedful.layers.kv_cache import FEWEST_ROWS, padded_length, rows_of, with_enough_rows
-from heedful.layers.masks import added_to_scores, padding_mask, whole_lengths
+from heedful.layers.masks import added_to_scores, given_lengths, padding_mask, whole_lengths
 from heedful.layers.positions import PositionScheme
 from heedful.layers.recurrent_stacks import AttentiveDecoder, BidirectionalEncoder
 from heedful.settings.position_scheme import PositionSizes
@@ -49,28 +49,34 @@ class RecurrentState:
     columns = None
 
     def __init__(
-        self, widths: tuple[int, int, int], num_sentences: int, beam: int, source_length: int, device: torch.device
+        self,
+        widths: tuple[int, int, int],
+        capacity: tuple[int, int, int],
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         key_width, memory_width, state_width = widths
-        self.beam = beam
+        num_sentences, self.beam, source_length = capacity
         self.num_sentences = 0
-        self.fewest_sentences = -(-FEWEST_ROWS // beam)
+        self.fewest_sentences = -(-FEWEST_ROWS // self.beam)
         slots, length = max(num_sentences, self.fewest_sentences), padded_length(source_length)
-        self.keys = torch.zeros(slots, length, key_width, device=device)
-        self.memory = torch.zeros(slots, length, memory_width, device=device)
+        self.keys = torch.zeros(slots, length, key_width, dtype=dtype, device=device)
+        self.memory = torch.zeros(slots, length, memory_width, dtype=dtype, device=device)
         # Unused slots see one key of zeros, so that rows that only pad a step stay finite.
         self.lengths = torch.ones(slots, dtype=torch.long, device=device)
-        self.states = torch.zeros(slots * beam, state_width, device=device)
+        self.states = torch.zeros(slots * self.beam, state_width, dtype=dtype, device=device)
 
     def insert(self, slots: list[int], encoded: EncodedSources, rows: list[int]) -> None:
         """Put row `rows[i]` of `encoded` into slot `slots[i]`, at the start of its target."""
         slots_N = torch.tensor(slots, device=self.keys.device)
         rows_N = torch.tensor(rows, device=self.keys.device)
         length = encoded.keys.shape[1]
-        self.keys[slots_N, :length] = encoded.keys[rows_N]
-        self.memory[slots_N, :length] = encoded.memory[rows_N]
+        # Under autocast, some layers give other types than others do; what is stored has that of the parameters.
+        self.keys[slots_N, :length] = encoded.keys[rows_N].to(self.keys.dtype)
+        self.memory[slots_N, :length] = encoded.memory[rows_N].to(self.memory.dtype)
         self.lengths[slots_N] = encoded.lengths[rows_N]
-        self.states[rows_of(slots_N, self.beam)] = encoded.states[rows_N].repeat_interleave(self.beam, 0)
+        states_RZ = encoded.states[rows_N].repeat_interleave(self.beam, 0)
+        self.states[rows_of(slots_N, self.beam)] = states_RZ.to(self.states.dtype)
         self.num_sentences = max(self.num_sentences, max(slots) + 1)
 
     def begin_step(self) -> RecurrentStepView:
@@ -79,7 +85,8 @@ class RecurrentState:
         rows = sentences * self.beam
         lengths = self.lengths[:sentences]
         source = padded_length(int(lengths.max()))
-        mask = added_to_scores(torch.arange(source, device=lengths.device) < lengths[:, None])[:, None, None]
+        seen_NS = torch.arange(source, device=lengths.device) < lengths[:, None]
+        mask = added_to_scores(seen_NS, self.keys.dtype)[:, None, None]
         return RecurrentStepView(
             rows, self.states[:rows], self.keys[:sentences, :source], self.memory[:sentences, :source], mask
         )
@@ -160,9 +167,12 @@ class Recurrent(nn.Module):
         attention = self.decoder.cross_attention
         return self.decoder(x_BTD, encoded.states, lambda x: attention(x, encoded.keys, encoded.memory, mask))
 
-    def forward(self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | None = None) -> Tensor:
+    def forward(
+        self, source_BS: Tensor, target_BT: Tensor, source_lengths_B: Tensor | Sequence[int] | None = None
+    ) -> Tensor:
         """The logits B T V of the token that follows each target position."""
-        return self.output(self.hidden(source_BS, target_BT, source_lengths_B))
+        lengths_B = given_lengths(source_lengths_B, source_BS)
+        return self.output(self.hidden(source_BS, target_BT, lengths_B))
 
     def prefill(self, source_BS: Tensor, source_lengths_B: Tensor) -> EncodedSources:
         """Encode sentences, once, with a few empty ones where there are so few that kernels would round differently."""
@@ -174,11 +184,14 @@ class Recurrent(nn.Module):
         """Preallocated room for that many sentences, beams and source tokens; target tokens need none."""
         hidden = self.config.hidden_width
         widths = (hidden, hidden, sum(self.decoder.state_widths))
-        return RecurrentState(widths, num_sentences, beam, source_length, self.device)
+        dtype = self.target_embedding.table.weight.dtype
+        return RecurrentState(widths, (num_sentences, beam, source_length), self.device, dtype)
 
     def decoding_bytes(self, rows: int, length: int) -> int:
         """Bytes of decoding state that a sentence takes, with this many rows, and this many tokens on either side."""
-        return 4 * (2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths))
+        return self.target_embedding.table.weight.itemsize * (
+            2 * length * self.config.hidden_width + rows * sum(self.decoder.state_widths)
+        )
 
     def step(self, tokens_R: Tensor, state: RecurrentState, rows_A: Tensor | None = None) -> Tensor:
         """The next logits of every row in use, R V, or of some, A V, given the last token of each."""

@@ -15,13 +15,13 @@ from heedful.text.shortlist import LONGEST_SHORTLIST, Shortlist
 class OwnColumns:
     """What the logits' columns stand for, for the sentences of a decoding state: F frequent tokens, C of their own."""
 
-    def __init__(self, frequent_F: Tensor, sentences: int, width: int) -> None:
+    def __init__(self, frequent_F: Tensor, sentences: int, width: int, dtype: torch.dtype) -> None:
         device = frequent_F.device
         self.frequent_F = frequent_F
         self.own_NC = torch.zeros(sentences, LONGEST_SHORTLIST, dtype=torch.long, device=device)
-        self.weights_NCD = torch.zeros(sentences, LONGEST_SHORTLIST, width, device=device)
+        self.weights_NCD = torch.zeros(sentences, LONGEST_SHORTLIST, width, dtype=dtype, device=device)
         # Added to their logits: the output layer's bias, or -inf where there is no token.
-        self.added_N1C = torch.zeros(sentences, 1, LONGEST_SHORTLIST, device=device)
+        self.added_N1C = torch.zeros(sentences, 1, LONGEST_SHORTLIST, dtype=dtype, device=device)
 
     def copy_sentences(self, destination_N: Tensor, origin_N: Tensor) -> None:
         """Let sentences continue in other slots."""
@@ -64,14 +64,16 @@ class ShortlistOutput(nn.Module):
 
     def new_columns(self, sentences: int) -> OwnColumns:
         """Room for the own tokens of that many sentences."""
-        return OwnColumns(self.frequent_F, sentences, self.weight_VD.shape[1])
+        # The whole weights are no parameter of this layer, and do not change their type with the model's.
+        return OwnColumns(self.frequent_F, sentences, self.weight_VD.shape[1], self.frequent.weight.dtype)
 
     def insert(self, columns: OwnColumns, slots_N: Tensor, own_NC: Tensor) -> None:
         """Give sentences their own tokens."""
         there, own_NC = own_NC >= 0, own_NC.clamp(min=0)
         columns.own_NC[slots_N] = own_NC
-        columns.weights_NCD[slots_N] = self.weight_VD[own_NC]
-        bias_NC = torch.zeros_like(there, dtype=torch.float32) if self.bias_V is None else self.bias_V[own_NC]
+        dtype = columns.weights_NCD.dtype
+        columns.weights_NCD[slots_N] = self.weight_VD[own_NC].to(dtype)
+        bias_NC = torch.zeros_like(there, dtype=dtype) if self.bias_V is None else self.bias_V[own_NC].to(dtype)
         columns.added_N1C[slots_N] = bias_NC.masked_fill(~there, -torch.inf)[:, None]
 
     def logits(self, hidden_AD: Tensor, columns: OwnColumns, cache: TreeLayerCache) -> Tensor:

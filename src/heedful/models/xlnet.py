@@ -35,9 +35,9 @@ class RelativeState(CausalState):
     """A causal state with the keys L H X K of distances 0 .. X - 1, which are the same for all rows and steps."""
 
     def __init__(
-        self, shape: tuple[int, int, int, int], num_sentences: int, beam: int, length: int, distances_LHXK: Tensor
+        self, shape: tuple[int, int, int, int], capacity: tuple[int, int, int], distances_LHXK: Tensor
     ) -> None:
-        super().__init__(shape, num_sentences, beam, length, distances_LHXK.device)
+        super().__init__(shape, capacity, distances_LHXK.device, distances_LHXK.dtype)
         self.distances_LHXK = distances_LHXK
 
 
@@ -247,7 +247,7 @@ class XLNet(nn.Module):
         distances_LHXK = torch.stack([block.attention.distances(sinusoids_XD) for block in self._blocks]).detach()
         (heads, key_width), _, (_, value_width) = self._blocks[0].attention.parts
         shape = (len(self.blocks), heads, key_width, value_width)
-        return RelativeState(shape, num_sentences, beam, length, distances_LHXK)
+        return RelativeState(shape, (num_sentences, beam, length), distances_LHXK)
 
     def step(self, tokens_R: Tensor, state: RelativeState, rows_A: Tensor | None = None) -> Tensor:
         """The next logits of every row in use, R V, or of some, A V, given the last token of each."""

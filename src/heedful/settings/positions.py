@@ -41,7 +41,7 @@ Positions = Annotated[PositionConfig | str, read_positions]
 
 def name_of(positions: PositionConfig | str) -> str:
     """The name of a scheme, which must exist."""
-    return _known(positions if isinstance(positions, str) else positions.scheme, "positions")
+    return _known(positions.scheme if isinstance(positions, PositionConfig) else positions, "positions")
 
 
 def traits_of(positions: PositionConfig | str) -> SchemeTraits:

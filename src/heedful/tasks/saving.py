@@ -91,6 +91,9 @@ def _of_network(
     head = getattr(network.config, "head", None)
     tasks = {each.head: name for name, each in all_tasks().items() if family in each.families}
     task = tasks.get(head) or tasks[None]
+    if labels and family != "vision" and head not in ("classes", "tags"):
+        hint = 'build it with head="classes" or head="tags", or leave them out' if head else "leave them out"
+        raise UserError(f"labels are {shown(list(labels))}, but the model has no classes or tags to name: {hint}")
     if tokenizer is None and family != "vision":
         raise UserError("a model that takes text cannot be used without its tokenizer: give tokenizer=...")
     config = ModelConfig(

@@ -6,12 +6,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import heedful
 from heedful.layers import (
     AttentionConfig,
     Decoder,
     Encoder,
     FeedForwardConfig,
     MultiHeadAttention,
+    PositionScheme,
+    PositionSizes,
     SelfAttention,
     SelfBlock,
     StackConfig,
@@ -130,6 +133,39 @@ def test_sequences_beyond_the_positions_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="have 7 positions, but max_length is 5"):
         Encoder(D, stack(), "learned", max_length=5)(numbers(B, T, D))
     assert Encoder(D, stack(), "sinusoidal", max_length=5)(numbers(B, T, D)).shape == (B, T, D)
+
+
+class Gated(PositionScheme):
+    """A scheme of somebody's own, with a layer that begins with weights of its own."""
+
+    def __init__(self, sizes: PositionSizes) -> None:
+        super().__init__(sizes)
+        self.gate = torch.nn.Linear(sizes.width, sizes.width)
+        torch.nn.init.zeros_(self.gate.weight)
+
+    def add(self, x_BTD: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        return x_BTD + self.gate(x_BTD) + positions[:, None]
+
+
+def test_stacks_take_a_scheme_of_ones_own() -> None:
+    scheme = Gated(PositionSizes(D, D // H, 8, H))
+    x_BTD = numbers(2, 5, D)
+    encoder, decoder = Encoder(D, stack(), scheme), Decoder(D, stack(), scheme)
+    assert encoder.positions is scheme and "positions.gate.weight" in encoder.state_dict()
+    assert not scheme.gate.weight.any()
+    assert not torch.allclose(encoder(x_BTD), encoder.norm(encoder.blocks(x_BTD)))
+    decoder(x_BTD, encoder(x_BTD)).sum().backward()
+    assert scheme.gate.weight.grad is not None
+
+
+def test_a_scheme_that_does_not_fit_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="the positions were made for num_heads=1, but the stack has"):
+        Encoder(D, stack(), Gated(PositionSizes(D, D // H, 8)))
+    for wrong in (Gated, 3):
+        with pytest.raises(heedful.UserError, match=r"^setting 'positions' is .*: choose one of sinusoidal, "):
+            Encoder(D, stack(), wrong)
+    with pytest.raises(heedful.UserError, match=r"^setting 'positions' is Gated.*: choose one of sinusoidal, "):
+        heedful.build("language_tiny", vocabulary_size=53, positions=Gated(PositionSizes(D, D // H, 8, H)))
 
 
 def test_blocks_stand_alone() -> None:

@@ -130,6 +130,29 @@ def test_without_lengths_nothing_is_padding(family: str) -> None:
     assert torch.equal(model(*inputs), model(*inputs, torch.full((2,), inputs[0].shape[1])))
 
 
+@pytest.mark.parametrize("family", ["encoder_decoder", "recurrent", "encoder_only"])
+@torch.no_grad()
+def test_lengths_may_be_a_list_and_no_row_has_others_than_fit(family: str) -> None:
+    make, inputs = FAMILIES[family]
+    model, length = fresh(make), inputs[0].shape[1]
+    lengths = [length, 2]
+    expected = model(*inputs, torch.tensor(lengths))
+    assert torch.equal(model(*inputs, lengths), expected)
+    assert not torch.equal(expected, model(*inputs))
+    for row, wrong in ((0, length + 3), (1, 0), (1, -1)):
+        given = [length, length]
+        given[row] = wrong
+        message = f"the length of row {row} is {wrong}, but must be from 1 to {length}, the positions of a row"
+        for each in (given, torch.tensor(given)):
+            with pytest.raises(ValueError, match=message):
+                model(*inputs, each)
+    for odd in ([length], [1.0, 2.0], torch.ones(2, 1, dtype=torch.long)):
+        with pytest.raises(ValueError, match="lengths are one whole number for each of the 2 rows, not"):
+            model(*inputs, odd)
+    compiled = torch.compile(model, backend="eager", fullgraph=False)
+    torch.testing.assert_close(compiled(*inputs, torch.tensor(lengths)), expected, atol=1e-6, rtol=1e-6)
+
+
 @pytest.mark.parametrize("family", ["encoder_decoder", "decoder_only", "recurrent", "xlnet"])
 def test_a_model_without_a_vocabulary_is_an_error_in_words(family: str) -> None:
     kind = type(fresh(FAMILIES[family][0]))

@@ -1,7 +1,12 @@
+import subprocess
+import sys
+from types import ModuleType
+
 import pytest
 import torch
 
 import heedful
+import heedful.decoding
 from heedful.config import from_dict
 from heedful.models.parameter_count import counted
 from heedful.presets import PRESETS
@@ -45,6 +50,11 @@ def test_settings_of_ones_own_go_over_those_of_the_preset() -> None:
         ("translation_base", {}, "needs to know how many tokens there are: give vocabulary_size"),
         ("vit_tiny_16", {}, "vit_tiny_16 needs to know how many classes there are: give num_classes"),
         ("encoder_tiny", {"vocabulary_size": 31, "head": "classes"}, "num_labels is 0, but must be at least 1"),
+        (
+            "encoder_tiny",
+            {"vocabulary_size": 31, "num_labels": 2},
+            "the head is 'none', which has no labels: give head=",
+        ),
         ("gpt3_175b", {}, "gpt3_175b has 174.6 billion parameters, which take 698 GB, but there are "),
         ("language_tiny", {"vocabulary_size": 31, "widht": 8}, "unknown setting 'widht': did you mean 'width'?"),
     ],
@@ -53,6 +63,32 @@ def test_what_is_missing_or_misspelt_is_an_error_in_words(name: str, settings: d
     with pytest.raises(heedful.UserError) as error:
         heedful.build(name, **settings)
     assert message in str(error.value)
+
+
+def test_an_encoder_hides_tokens_in_training_only_if_there_is_a_mask_token() -> None:
+    ids_BT = torch.full((5, 41), 9)
+    for settings, dropout in (({}, 0.0), ({"special_tokens": {"mask": 3}}, 0.2)):
+        model = heedful.build("encoder_tiny", vocabulary_size=60, **settings)
+        assert model.config.token_dropout == dropout
+        seen: list[torch.Tensor] = []
+        model.embedding.register_forward_pre_hook(lambda _, arguments, seen=seen: seen.append(arguments[0]))
+        model.train()(ids_BT).sum().backward()
+        assert bool((seen[0] == 3).any()) == bool(dropout)
+    with pytest.raises(heedful.UserError, match=r"special_tokens=.*, or leave token_dropout out"):
+        heedful.build("encoder_tiny", vocabulary_size=60, token_dropout=0.1)
+    config = heedful.models.EncoderOnlyConfig(
+        60, 24, stack=heedful.layers.StackConfig(1, attention=heedful.layers.AttentionConfig(2)), token_dropout=0.1
+    )
+    with pytest.raises(ValueError, match="special_tokens has no mask"):
+        heedful.models.EncoderOnly(config).train()(ids_BT)
+
+
+@pytest.mark.parametrize("package", [heedful.layers, heedful.models, heedful.decoding])
+def test_a_package_lists_its_names_before_they_are_imported(package: ModuleType) -> None:
+    program = f"import {package.__name__} as package; print(*dir(package))"
+    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert listed == package.__all__ == dir(package)
+    assert all(hasattr(package, name) for name in listed)
 
 
 def test_the_public_names_are_there() -> None:

@@ -60,6 +60,15 @@ def test_a_model_by_itself(tmp_path: Path, task: str) -> None:
     assert ASK[task](loaded)
 
 
+def test_labels_need_a_head_that_answers_with_them(tmp_path: Path) -> None:
+    models = small_models()
+    for task in ("encoder", "masked_language_model", "language_model"):
+        network, tokenizer, _ = models[task]
+        with pytest.raises(UserError, match=r"labels are ..no., .yes.., but the model has no classes or tags to name"):
+            heedful.save(network, tmp_path / task, tokenizer=tokenizer, labels=["no", "yes"])
+        assert not (tmp_path / task).exists()
+
+
 def test_a_model_that_was_built(tmp_path: Path) -> None:
     tokenizer = Tokenizer.train(["red dog"], 263)
     size = tokenizer.vocabulary_size

@@ -24,6 +24,23 @@ def test_one_text_gives_one_translation_and_several_a_list(translator) -> None:
         translator.score("red", ["dog"])
 
 
+def test_the_answers_of_other_models_are_what_the_documentation_says(small_folders) -> None:
+    options = heedful.GenerationOptions(max_tokens=3)
+    writer, filler = (heedful.load(small_folders[task]) for task in ("language_model", "masked_language_model"))
+    (text,) = writer.generate("red", options)
+    assert isinstance(text, str) and writer.generate(["red"], options) == [[text]]
+    (guesses,) = filler.fill("red [MASK]", top=3)
+    assert len(guesses) == 3 and filler.fill(["red [MASK]"], top=3) == [[guesses]]
+    tagger, encoder = (heedful.load(small_folders[task]) for task in ("tagging", "encoder"))
+    assert len(tagger.tag("red dog")) == 2 and tagger.tag(["red dog"]) == [tagger.tag("red dog")]
+    assert encoder.embed("red").ndim == 1 and encoder.embed(["red"]).ndim == 2
+    for method, words in (
+        (type(writer).generate, "For one prompt the list"),
+        (type(filler).fill, "For one text a list"),
+    ):
+        assert words in str(method.__doc__)
+
+
 @pytest.mark.parametrize("setting", [{"beam": 2}, {"nbest": 2}])
 def test_a_setting_given_twice_is_an_error(translator, setting) -> None:
     (name,) = setting

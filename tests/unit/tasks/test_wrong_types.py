@@ -106,7 +106,9 @@ def test_what_is_not_stop_strings(stop: object) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, b"red", {"a": 1}])
 def test_what_is_not_images(pipelines, value: object) -> None:
-    with pytest.raises(UserError, match=r"^images is .*: expected a file name, an array or an image of Pillow, or"):
+    with pytest.raises(
+        UserError, match=r"^images is .*: expected a file name, an array, a tensor or an image of Pillow, or"
+    ):
         pipelines["image_classifier"].classify(value)
     with pytest.raises(UserError, match=r"cannot be read as an image: it is .*: expected a file name, an array"):
         pipelines["image_classifier"].classify([value])

@@ -58,6 +58,12 @@ class PositionScheme(nn.Module):
         if self.extends and length > self.length:
             self.resize(length)
 
+    def cover(self, length: int, max_length: int | None = None) -> None:
+        """Make sure that the scheme reaches up to `length`, or raise a ValueError that names the limit of the model."""
+        self.extend(length)
+        if length > self.length:
+            raise ValueError(f"the sequences have {length} positions, but max_length is {max_length or self.length}")
+
 
 def distances(query_positions: Tensor, key_positions: Tensor) -> Tensor:
     """T S or B T S: how far each key is after its query; before it, the distance is negative."""

@@ -1,5 +1,6 @@
 """One image, in whatever form it comes, as an array of bytes of a given size."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,15 +94,34 @@ def opened_image(image: ImageInput | BinaryIO) -> Iterator[Image.Image]:
             opened.close()
 
 
+def as_array(image: Any) -> Any:
+    """The array that a tensor holds; anything else as it is. Torch is not imported: without it there are no tensors."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(image, torch.Tensor):
+        return image
+    image = image.detach().cpu()
+    return image.float().numpy() if image.dtype == torch.bfloat16 else image.numpy()  # arrays have no bfloat16
+
+
+def _of_array(image: NDArray[Any]) -> Image.Image:
+    if image.dtype != np.uint8:
+        raise ValueError(f"an array of {image.dtype}, expected uint8 from 0 to 255")
+    if image.ndim != 2 and (image.ndim != 3 or image.shape[2] > 4):
+        raise ValueError(
+            f"an array of the shape {image.shape}, expected H W, or H W C with 1, 3 or 4 channels: if its channels "
+            "come first, move them to the end"
+        )
+    return Image.fromarray(image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image)
+
+
 def _opened(image: ImageInput | BinaryIO) -> Image.Image:
+    image = as_array(image)
     if isinstance(image, Image.Image):
         return image
     if not isinstance(image, str | Path | np.ndarray) and not hasattr(image, "read"):
-        raise ValueError(f"it is {shown(image)}: expected a file name, an array or an image of Pillow")
+        raise ValueError(f"it is {shown(image)}: expected a file name, an array, a tensor or an image of Pillow")
     if isinstance(image, np.ndarray):
-        if image.dtype != np.uint8:
-            raise ValueError(f"an array of {image.dtype}, expected uint8 from 0 to 255")
-        return Image.fromarray(image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image)
+        return _of_array(image)
     try:
         with _HEADERS, warnings.catch_warnings():
             # Pillow has a limit of its own; beyond twice that, it raises instead of warning.

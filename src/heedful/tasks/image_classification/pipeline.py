@@ -20,7 +20,14 @@ from heedful.model_folder import LoadedModel
 from heedful.settings.patch_grid import patch_grid
 from heedful.tasks.classification import Classification
 from heedful.tasks.given_texts import several
-from heedful.tasks.image_classification.images import LONGEST_RATIO, MOST_PIXELS, ImageInput, Scaling, load_image
+from heedful.tasks.image_classification.images import (
+    LONGEST_RATIO,
+    MOST_PIXELS,
+    ImageInput,
+    Scaling,
+    as_array,
+    load_image,
+)
 from heedful.tasks.image_classification.seam import ImageComputation, image_computation
 from heedful.tasks.tracing import Traceable
 
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from heedful.models.vision import Vision
 
 SingleImage = str | Path | Image.Image | NDArray[Any]
-EXPECTED = "a file name, an array or an image of Pillow, or several in a list"
+EXPECTED = "a file name, an array, a tensor or an image of Pillow, or several in a list"
 # Each patch attends to all; an image of 4096 x 4096 pixels in patches of 16 x 16 has this many.
 MOST_PATCHES = 2**16
 
@@ -68,10 +75,12 @@ class ImageClassifier(Traceable):
     def classify(
         self, images: SingleImage | Iterable[ImageInput], resolution: int | tuple[int, int] | None = None
     ) -> Classification | list[Classification]:
-        """What one or several images show: file names, arrays H W or H W C of bytes, or Pillow images.
+        """What one or several images show: file names, arrays or tensors H W or H W C of bytes, or Pillow images.
 
+        An array N H W or N H W C holds several; 3 H W, which may also be one with its channels first, is refused.
         They are resized to the training size, or to `resolution`: height and width, or one number for both.
         """
+        images = as_array(images)
         if _is_one(images):
             return next(self.stream([images], resolution))
         return list(self.stream(several(images, "images", EXPECTED), resolution))
@@ -143,5 +152,11 @@ class ImageClassifier(Traceable):
 def _is_one(images: SingleImage | Iterable[ImageInput]) -> TypeGuard[SingleImage]:
     """Whether it is one image: an array H W, or H W C with 1, 3 or 4 channels, is one; N H W are several."""
     if isinstance(images, np.ndarray):
+        if images.ndim == 3 and images.shape[0] == 3 and images.shape[2] not in (1, 3, 4):
+            raise UserError(
+                f"images are an array of the shape {images.shape}: if it is one image, move its channels to the end "
+                "(images.transpose(1, 2, 0), and images.permute(1, 2, 0) for tensors); if it is three grey ones, give "
+                "list(images)"
+            )
         return images.ndim == 2 or (images.ndim == 3 and images.shape[2] in (1, 3, 4))
     return isinstance(images, str | Path | Image.Image)

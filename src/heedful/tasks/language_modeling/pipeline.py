@@ -79,7 +79,7 @@ class LanguageModel(Traceable):
     def generate(
         self, prompts: str | Sequence[str], options: GenerationOptions | None = None, *, first_index: int = 0
     ) -> list[str] | list[list[str]]:
-        """For one prompt, or for each of several, `options.samples` texts that continue it.
+        """For one prompt the list of `options.samples` texts that continue it, for several a list of such lists.
 
         `first_index` is the number of the first prompt in a longer series: samples are drawn by seed and number.
         """

@@ -47,7 +47,9 @@ class MaskedLanguageModel(Encoder):
     def fill(self, text: Iterable[str], top: int = 5) -> list[list[list[Filling]]]: ...
 
     def fill(self, text: str | Iterable[str], top: int = 5) -> list[list[Filling]] | list[list[list[Filling]]]:
-        """For each `[MASK]` in one text, or in each of several, the likeliest tokens, the likeliest first.
+        """For one text a list with an entry for each `[MASK]`, even a single one; for several a list of such lists.
+
+        An entry is the list of the likeliest tokens, the likeliest first.
 
         Of several texts, one in which nothing can be guessed gets an empty answer, with a warning if it is not blank.
         """

@@ -70,6 +70,40 @@ def test_files_arrays_and_images_give_the_same(folder: Path, tmp_path: Path) -> 
     assert classifier.classify([]) == []
 
 
+def test_tensors_are_read_like_arrays(folder: Path) -> None:
+    classifier = heedful.load(folder)
+    grey, colours = IMAGES[0, :, :, 0], IMAGES[0]
+    for each in (grey, colours):
+        assert classifier.classify(torch.from_numpy(each)) == classifier.classify(each)
+    expected = classifier.classify(list(IMAGES[:5]))
+    assert classifier.classify(torch.from_numpy(IMAGES[:5])) == classifier.classify(IMAGES[:5]) == expected
+    assert classifier.classify([torch.from_numpy(each) for each in IMAGES[:5]]) == expected
+    assert classifier.classify(grey[None]) == [classifier.classify(grey)]
+    for dtype in (torch.float32, torch.bfloat16):
+        with pytest.raises(
+            UserError, match=r"^an image cannot be read as an image: an array of float32, expected uint8"
+        ):
+            classifier.classify(torch.zeros(28, 28, dtype=dtype))
+
+
+def test_channels_that_come_first_are_refused(folder: Path) -> None:
+    classifier = heedful.load(folder)
+    first = np.ascontiguousarray(IMAGES[0].transpose(2, 0, 1))
+    for given in (first, torch.from_numpy(first)):
+        with pytest.raises(
+            UserError, match=r"^images are an array of the shape \(3, 13, 17\): if it is one image, move its"
+        ):
+            classifier.classify(given)
+        for several in ([given], given[None]):
+            with pytest.raises(
+                UserError, match=r"an array of the shape \(3, 13, 17\), expected H W, or H W C with 1, 3 or"
+            ):
+                classifier.classify(several)
+    assert len(classifier.classify(list(first))) == len(classifier.classify(IMAGES[:3])) == 3
+    assert len(classifier.classify(IMAGES[:4, :, :, 0])) == 4
+    assert classifier.classify(torch.from_numpy(first).permute(1, 2, 0)) == classifier.classify(IMAGES[0])
+
+
 def test_mistakes(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("no image")
     with pytest.raises(UserError, match=r"text\.png cannot be read as an image"):
