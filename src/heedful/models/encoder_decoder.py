@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heedful.config import known_size
+from heedful.errors import UserError
 from heedful.layers.attention import Attend
 from heedful.layers.blocks import final_norm, initialise
 from heedful.layers.embeddings import TokenEmbedding
@@ -238,6 +239,8 @@ class EncoderDecoder(nn.Module):
 
     def frame(self, source: Sequence[int]) -> tuple[list[int], int]:
         """What is encoded for a source, and the first token that the decoder reads."""
+        if not self.source_embedding.positions.extends and len(source) > self.max_length:
+            raise UserError(f"the source has {len(source)} tokens, but max_length is {self.max_length}: shorten it")
         return [*source, self.special_tokens.end], self.special_tokens.start
 
     def longest_target(self, source_length: int) -> int | None:

@@ -42,6 +42,15 @@ def test_a_prompt_that_is_too_long_is_refused(positions: str) -> None:
         heedful.greedy(model, [[5] * 33])
 
 
+@TABLES
+def test_a_source_that_is_too_long_is_refused(positions: str) -> None:
+    own = {"vocabulary_size": 53, "width": 24, "positions": positions, "max_length": 32}
+    model = heedful.build("translation_tiny", encoder=STACK, decoder=STACK, **own).eval()
+    heedful.greedy(model, [[5] * 32])
+    with pytest.raises(heedful.UserError, match="the source has 33 tokens, but max_length is 32: shorten it"):
+        heedful.beam(model, [[5, 6], [5] * 33])
+
+
 def test_rows_of_several_documents_may_be_longer() -> None:
     model = heedful.build("language_tiny", vocabulary_size=53, width=24, max_length=8, stack=STACK)
     documents_BT = torch.arange(2).repeat_interleave(6)[None]
