@@ -137,7 +137,7 @@ def test_starting_from_a_model_at_another_size_and_with_other_classes(data: dict
     said = train(tmp_path / "other", ImageData(**two, start_from=str(tmp_path / "first")))
     assert said.texts == ["the classifier starts from scratch: the model had 6 classes"]
     assert load_model_folder(tmp_path / "other").network.config.num_classes == 2
-    with pytest.raises(UserError, match="has model.width 12, and its weights do not fit 15"):
+    with pytest.raises(UserError, match="width 12, and its weights do not fit 15"):
         train(tmp_path / "wider", ImageData(**data, start_from=str(tmp_path / "first")), width=15)
 
 
